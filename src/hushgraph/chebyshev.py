@@ -1,0 +1,48 @@
+"""Chebyshev approximation of functions on [0, upper]: coefficients, Jackson damping, values (paper, Sec. II-B).
+
+rho(x) is approximated by sum_i g_i theta_i T_i(2 x / upper - 1). Knows no graph.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import fft
+
+
+def jackson_damping(degree):
+    """Factors g_i^K, i = 0..K, that damp the Gibbs oscillations."""
+    i, alpha = np.arange(degree + 1), np.pi / (degree + 2)
+    return np.sin((i + 1) * alpha) / ((degree + 2) * np.sin(alpha)) + (1 - (i + 1) / (degree + 2)) * np.cos(i * alpha)
+
+
+def chebyshev_points(count, *, upper):
+    """Roots of T_count, mapped to [0, upper]."""
+    return upper / 2 * (1 + np.cos(np.pi * (np.arange(count) + 0.5) / count))
+
+
+def chebyshev_coefficients(function, degree, *, upper, damping=None):
+    """theta_0..theta_K of each function, shape (n_functions, K + 1).
+
+    `function` maps (points,) to (n_functions, points). Kinks need more quadrature nodes than coefficients: at least
+    8 (K + 1), here 16 (K + 1) and at least 4,096, rounded to a fast transform length.
+    """
+    nodes = fft.next_fast_len(max(16 * (degree + 1), 4096), real=True)
+    theta = fft.dct(np.atleast_2d(function(chebyshev_points(nodes, upper=upper))), type=2, axis=1)[:, : degree + 1] / nodes
+    theta[:, 0] /= 2
+    return theta * jackson_damping(degree) if damping == "jackson" else theta
+
+
+def chebyshev_values(theta, x, *, upper):
+    """sum_i theta_i T_i(2 x / upper - 1) at the points x, shape (n_functions, len(x))."""
+    y = 2 * np.asarray(x, dtype=float) / upper - 1
+    return np.polynomial.chebyshev.chebval(y, np.ascontiguousarray(theta.T))
+
+
+def frame_bounds(theta, *, upper):
+    """Smallest and largest value of sum_j rho_j(x)^2 on [0, upper]: the frame bounds A and B.
+
+    The sum is a polynomial of degree 2K, watched at 16 K Chebyshev points and both ends.
+    """
+    points = np.concatenate([[0.0, upper], chebyshev_points(max(16 * (theta.shape[1] - 1), 256), upper=upper)])
+    total = np.sum(chebyshev_values(theta, points, upper=upper) ** 2, axis=0)
+    return float(total.min()), float(total.max())

@@ -1,0 +1,184 @@
+"""Generated graphs: a city, a road network of any size, a grid, random geometric. Offline, the same for the same seed."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.spatial import cKDTree
+
+from hushgraph.datasets.city_plan import bent, draw_city
+from hushgraph.graph import Graph
+
+_CALIBRATED = 20_000  # larger cities take their area per node from one of this size
+
+
+def city(n_nodes: int = 4000, *, seed: int = 0) -> Graph:
+    """A connected street network with districts, arterials, a river with bridges, parks and dead ends.
+
+    Parameters
+    ----------
+    n_nodes : int
+        How many junctions, at least 100; met to within 10 %.
+    seed : int
+
+    Returns
+    -------
+    Graph
+        Unweighted, connected, with planar coordinates in metres.
+
+    Examples
+    --------
+    >>> from hushgraph import datasets
+    >>> graph = datasets.city(1000)
+    >>> 900 <= graph.n <= 1100
+    True
+    """
+    _check_count("n_nodes", n_nodes, least=100)
+    goal = min(n_nodes, _CALIBRATED)
+    area, best = 15_000.0, np.inf  # square metres per junction, a first guess
+    for _ in range(12):
+        plan = draw_city(goal, np.sqrt(area * goal / np.pi), seed)
+        miss = len(plan[0]) / goal - 1
+        if abs(miss) < abs(best):
+            best, fitting, (xy, pairs) = miss, area, plan
+        if abs(best) < 0.04:
+            break
+        area /= 1 + 0.7 * miss  # less than the whole correction: the count jumps when a street enters or leaves
+    if n_nodes > goal:
+        xy, pairs = draw_city(n_nodes, np.sqrt(fitting * n_nodes / np.pi), seed)
+    return Graph.from_edges(pairs, n=len(xy), coords=xy)
+
+
+def roads(n_nodes: int = 100_000, *, seed: int = 0) -> Graph:
+    """A road network of exactly `n_nodes` nodes: sparse, in several components, numbered like a real file.
+
+    Degrees are spread like those of real road data: about 9 % dead ends, a third bends, most others three-way junctions,
+    a few hubs of degree 8 or more. Neighbours mostly have close numbers, but the numbering is not sorted.
+
+    Parameters
+    ----------
+    n_nodes : int
+        How many nodes, at least 100. Four million take a few seconds.
+    seed : int
+
+    Returns
+    -------
+    Graph
+        Unweighted, with planar coordinates in metres.
+
+    Examples
+    --------
+    >>> from hushgraph import datasets
+    >>> datasets.roads(2500).n
+    2500
+    """
+    _check_count("n_nodes", n_nodes, least=100)
+    rng = np.random.default_rng(seed)
+    columns = int(np.sqrt(0.62 * n_nodes))
+    rows = int(0.62 * n_nodes / columns)
+    xy, pairs = _country(rows, columns, rng)
+    xy, pairs = _bends_and_stubs(xy, pairs, n_nodes, rng)
+    order = _file_order(xy, rng)
+    number = np.empty(n_nodes, dtype=np.int32)
+    number[order] = np.arange(n_nodes, dtype=np.int32)
+    return Graph.from_edges(number[pairs], n=n_nodes, coords=250.0 * xy[order])
+
+
+def grid(rows: int, columns: int) -> Graph:
+    """Every cell of a rows x columns grid joined to its 4 neighbours, numbered row by row from the top.
+
+    Examples
+    --------
+    >>> from hushgraph import datasets
+    >>> datasets.grid(3, 4)
+    Graph(n=12, n_edges=17, unweighted, coords)
+    """
+    _check_count("rows", rows, least=1)
+    _check_count("columns", columns, least=1)
+    return Graph.from_image((rows, columns), neighbours=4)
+
+
+def random_geometric(n_nodes: int, *, radius: float | None = None, seed: int = 0) -> Graph:
+    """Uniform points in the unit square, joined when closer than `radius`; without it the mean degree is about 6.
+
+    Examples
+    --------
+    >>> from hushgraph import datasets
+    >>> datasets.random_geometric(500, radius=0.0)
+    Graph(n=500, n_edges=0, unweighted, coords)
+    """
+    _check_count("n_nodes", n_nodes, least=1)
+    radius = np.sqrt(6 / (np.pi * n_nodes)) if radius is None else radius
+    if not (np.isfinite(radius) and radius >= 0):
+        msg = f"radius must be a finite distance of at least 0 in the unit square; got {radius!r}"
+        raise ValueError(msg)
+    xy = np.random.default_rng(seed).random((n_nodes, 2))
+    return Graph.from_edges(cKDTree(xy).query_pairs(radius, output_type="ndarray"), n=n_nodes, coords=xy)
+
+
+def _check_count(name: str, value, *, least: int):
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        msg = f"{name} must be an integer of at least {least}; got {value!r}"
+        raise ValueError(msg)
+
+
+# ---- the road network ---------------------------------------------------------------------------------------------
+
+
+def _country(rows: int, columns: int, rng):
+    """Junctions on a bent lattice with many links missing, and a few hubs joined to all around them."""
+    number = np.arange(rows * columns, dtype=np.int32).reshape(rows, columns)
+    y, x = np.divmod(np.arange(rows * columns), columns)
+    xy = np.stack([x, y], axis=1) + rng.uniform(-0.3, 0.3, (rows * columns, 2))
+    brick = np.where((np.add(*np.indices((rows - 1, columns))) % 2).ravel(), 0.94, 0.30).astype(np.float32)  # mostly three-way
+    pairs = np.concatenate([
+        _thinned(number[:, :-1], number[:, 1:], 0.88, rng),
+        _thinned(number[:-1], number[1:], brick, rng),
+        _thinned(number[:-1, :-1], number[1:, 1:], 0.03, rng),
+    ])  # fmt: skip
+    pairs = _with_hubs(pairs, rows, columns, 1 + rows * columns // 20_000, rng)
+    shore = np.floor(xy @ rng.normal(0, 1.6 / np.array([columns, rows])) + rng.random())  # land masses without a bridge
+    pairs = pairs[shore[pairs[:, 0]] == shore[pairs[:, 1]]]
+    for wavelength, slope in [(columns / 2.3, 0.45), (columns / 7.1, 0.45), (61.0, 0.4), (17.0, 0.3)]:
+        xy = bent(xy, wavelength, slope, rng)
+    return xy, pairs
+
+
+def _with_hubs(pairs, rows: int, columns: int, n_hubs: int, rng) -> np.ndarray:
+    """Join a few junctions to all eight around them."""
+    hub = np.unique(rng.integers(1, rows - 1, n_hubs) * columns + rng.integers(1, columns - 1, n_hubs))
+    is_hub = np.zeros(rows * columns, dtype=bool)
+    is_hub[hub] = True
+    around = (np.array([[-1], [0], [1]]) * columns + [-1, 0, 1]).ravel()[[0, 1, 2, 3, 5, 6, 7, 8]]
+    spokes = np.stack([np.repeat(hub, 8), (hub[:, None] + around).ravel()], axis=1).astype(np.int32)
+    return np.concatenate([pairs[~is_hub[pairs].any(axis=1)], spokes])
+
+
+def _thinned(here, there, share, rng) -> np.ndarray:
+    keep = rng.random(here.size, dtype=np.float32) < share
+    return np.stack([here.ravel()[keep], there.ravel()[keep]], axis=1)
+
+
+def _bends_and_stubs(xy, pairs, n_nodes: int, rng):
+    """Add nodes up to `n_nodes`: bends in the middle of roads, and short dead ends that start at some of the bends."""
+    n_stubs = int(0.08 * n_nodes)
+    n_bends = n_nodes - len(xy) - n_stubs
+    which = rng.permutation(len(pairs))[:n_bends]
+    bend = len(xy) + np.arange(n_bends, dtype=np.int32)
+    stub = bend[:n_stubs] + np.int32(n_bends)
+    middle = xy[pairs[which]].mean(axis=1) + rng.normal(0, 0.08, (n_bends, 2))
+    tip = middle[:n_stubs] + rng.normal(0, 0.2, (n_stubs, 2))
+    second = np.stack([bend, pairs[which, 1]], axis=1)
+    pairs = pairs.copy()
+    pairs[which, 1] = bend
+    pairs = np.concatenate([pairs, second, np.stack([bend[:n_stubs], stub], axis=1)])
+    return np.concatenate([xy, middle, tip]), pairs
+
+
+def _file_order(xy, rng) -> np.ndarray:
+    """Order of a real file: sheet after sheet, each surveyed in strips, with some nodes entered late."""
+    sheet = np.floor(xy / 80).astype(np.int64)
+    sheet -= sheet.min(axis=0)
+    strip = np.floor(xy[:, 1] / 4)
+    within = 20 * (strip % 20) + np.mod(xy[:, 0], 80) / 4
+    late = rng.normal(0, 1.0, len(xy)) + 40 * (rng.random(len(xy)) < 0.02)
+    return np.argsort((sheet[:, 1] * (sheet[:, 0].max() + 1) + sheet[:, 0]) * 400.0 + within + late, kind="stable")

@@ -1,0 +1,34 @@
+"""The truth: the three-term recurrence in plain SciPy, one term after the other."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import sparse
+
+
+def prepare(adjacency, diagonal):
+    """The sparse Laplacian itself."""
+    return (sparse.diags_array(diagonal) - adjacency).tocsr()
+
+
+def forward(layout, coefficients, signals, scale):
+    """sum_k theta_jk T_k(scale L - I) x for each signal x, by T_k = 2 (scale L - I) T_{k-1} - T_{k-2}."""
+    terms = _terms(layout, signals.T, scale, coefficients.shape[1])
+    bands = sum(coefficients[:, k, None, None] * term for k, term in enumerate(terms))
+    return np.moveaxis(bands, 2, 0).astype(signals.dtype)
+
+
+def inverse(layout, coefficients, bands, scale):
+    """sum_j of the same polynomials applied to each band, one band after the other."""
+    total = np.zeros((bands.shape[0], bands.shape[2]))
+    for j in range(bands.shape[1]):
+        total += forward(layout, coefficients[j : j + 1], bands[:, j].astype(np.float64), scale)[:, 0]
+    return total.astype(bands.dtype)
+
+
+def _terms(laplacian, x, scale, count):
+    before, now = None, x.astype(np.float64)
+    for k in range(count):
+        yield now
+        shifted = scale * (laplacian @ now) - now
+        before, now = now, shifted if k == 0 else 2 * shifted - before

@@ -1,0 +1,53 @@
+"""How far an estimate is from the truth: SNR = 20 log10(||f|| / ||f - fhat||) in dB, and the mean squared error."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def snr(truth, estimate) -> float | np.ndarray:
+    """Signal-to-noise ratio in dB, 20 log10(||f|| / ||f - fhat||); infinite when the estimate is exact.
+
+    Parameters
+    ----------
+    truth, estimate : (n,) or (n, m) numbers
+        Signals in columns give one value per column.
+
+    Examples
+    --------
+    >>> round(snr([3.0, 4.0], [3.0, 4.5]), 9)
+    20.0
+    """
+    truth, estimate = _checked_pair(truth, estimate)
+    energy = np.linalg.norm(truth, axis=0)
+    if np.any(energy == 0):
+        msg = "truth is zero everywhere, so its SNR is undefined; use mse instead"
+        raise ValueError(msg)
+    with np.errstate(divide="ignore"):
+        value = 20 * np.log10(energy / np.linalg.norm(truth - estimate, axis=0))
+    return float(value) if truth.ndim == 1 else value
+
+
+def mse(truth, estimate) -> float | np.ndarray:
+    """Mean squared error, ||f - fhat||^2 / n; signals in columns give one value per column.
+
+    Examples
+    --------
+    >>> mse([1.0, 2.0], [1.0, 4.0])
+    2.0
+    """
+    truth, estimate = _checked_pair(truth, estimate)
+    value = ((truth - estimate) ** 2).mean(axis=0)
+    return float(value) if truth.ndim == 1 else value
+
+
+def _checked_pair(truth, estimate) -> tuple[np.ndarray, np.ndarray]:
+    truth, estimate = np.asarray(truth, dtype=float), np.asarray(estimate, dtype=float)
+    if truth.shape != estimate.shape or truth.ndim not in (1, 2) or truth.size == 0:
+        msg = f"truth and estimate must both be (n,) or both (n, m), and not empty; got {truth.shape} and {estimate.shape}"
+        raise ValueError(msg)
+    for name, values in (("truth", truth), ("estimate", estimate)):
+        if not np.isfinite(values).all():
+            msg = f"{name} has {int((~np.isfinite(values)).sum())} entries that are NaN or infinite; compare only known nodes"
+            raise ValueError(msg)
+    return truth, estimate

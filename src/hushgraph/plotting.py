@@ -1,0 +1,227 @@
+"""Maps of graph signals: every edge a line, coloured by the mean of its two ends, large values wider and on top.
+
+Needs matplotlib, which is imported only when a map is drawn. Colours follow the signed square root of the value, so that a
+busy place does not hide the rest; zero is always the same light warm grey, and negative values are blue-grey.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, get_args
+
+import numpy as np
+
+from hushgraph.adjacency import choose
+from hushgraph.graph import Graph
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Transform = Literal["sqrt", "linear"]
+
+_NEGATIVE = ["#33506f", "#6d8cab", "#a9bccf", "#cfd6da"]  # from -vmax up to just below zero
+_POSITIVE = ["#ddd6c8", "#eacb93", "#f4b45a", "#f2914a", "#de5238", "#b41f4c", "#7d1150", "#3a0a3f"]  # from zero up to vmax
+_INK, _QUIET = "#1c2530", "#5c6773"
+_RASTERISED = 50_000  # edges; above this a vector file would be larger than the picture
+
+
+def plot_graph_signal(
+    graph: Graph, signal, *, ax: Axes | None = None, cmap=None, vmin: float | None = None, vmax: float | None = None,
+    title: str | None = None, linewidth: float | None = None, colorbar: bool = True, transform: Transform = "sqrt",
+) -> Axes:  # fmt: skip
+    """Draw a signal as a map of coloured edges.
+
+    Parameters
+    ----------
+    graph : Graph
+        With coordinates; crs="lonlat" is drawn with the aspect of its mean latitude.
+    signal : (n,) numbers, a Series or a dict
+    ax : matplotlib axes, optional
+        Where to draw; a new figure if not given.
+    cmap : matplotlib colour map or its name, optional
+        Its middle stands for zero unless `vmin` says otherwise.
+    vmin, vmax : float, optional
+        Values of the first and last colour. `vmax` is the 99.8 % quantile of what is drawn, `vmin` is -vmax.
+    linewidth : float, optional
+        Width in points at zero; chosen from the number of edges if not given.
+    transform : {"sqrt", "linear"}
+        Colours follow the signed square root, or the value itself.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Examples
+    --------
+    >>> from hushgraph import datasets
+    >>> graph = datasets.grid(5, 5)
+    >>> ax = plot_graph_signal(graph, range(25), title="row by row")  # doctest: +SKIP
+    """
+    plt = _pyplot()
+    _check_coords(graph)
+    ends, middle = _edge_values(graph, signal)
+    low, high = _limits([middle], vmin, vmax)
+    ax = plt.subplots(figsize=(6.4, 6.4), layout="constrained")[1] if ax is None else ax
+    lines = _draw_edges(ax, graph, ends, middle, _norm(low, high, transform), cmap, linewidth)
+    _frame_map(ax, graph)
+    if title is not None:
+        ax.set_title(title, loc="left", fontsize=11, fontweight="bold", color=_INK, pad=7)
+    if colorbar:
+        _draw_bar(ax.figure, lines, [ax], _shown(middle, low, high, vmin), high, middle.max(initial=high))
+    return ax
+
+
+def plot_maps(
+    graph: Graph, signals: Mapping[str, np.ndarray], *, suptitle: str | None = None, path: str | Path | None = None
+) -> Figure:
+    """Several signals on the same graph side by side, with one colour scale and one slim colour bar.
+
+    Parameters
+    ----------
+    graph : Graph
+        With coordinates.
+    signals : dict
+        Title of each map and its signal, in the order of drawing.
+    suptitle : str, optional
+    path : str or Path, optional
+        File to save to; its ending says the format.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    plt = _pyplot()
+    _check_coords(graph)
+    if not signals:
+        msg = "signals must be a dict of at least one title and signal, for example {'Noisy': noisy}; got an empty one"
+        raise ValueError(msg)
+    drawn = [_edge_values(graph, signal) for signal in signals.values()]
+    low, high = _limits([middle for _, middle in drawn], None, None)
+    size = _figure_size(graph, len(signals), suptitle)
+    figure, axes = plt.subplots(1, len(signals), figsize=size, layout="constrained", squeeze=False, facecolor="white")
+    figure.get_layout_engine().set(wspace=0.02, w_pad=0.04, h_pad=0.06)
+    for ax, title, (ends, middle) in zip(axes[0], signals, drawn, strict=True):
+        lines = _draw_edges(ax, graph, ends, middle, _norm(low, high, "sqrt"), None, None)
+        _frame_map(ax, graph)
+        ax.set_title(title, loc="left", fontsize=11, fontweight="bold", color=_INK, pad=6)
+    every = np.concatenate([middle for _, middle in drawn])
+    _draw_bar(figure, lines, list(axes[0]), _shown(every, low, high, None), high, every.max(initial=high))
+    if suptitle is not None:
+        figure.suptitle(suptitle, x=0.004, ha="left", fontsize=15, fontweight="bold", color=_INK)
+    if path is not None:
+        figure.savefig(path, dpi=200)
+    return figure
+
+
+def _pyplot():
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        msg = "plotting needs matplotlib, which is not installed; pip install 'hushgraph[plot]'"
+        raise ImportError(msg) from error
+    return plt
+
+
+def _check_coords(graph: Graph):
+    if graph.coords is None:
+        msg = "a map needs the places of the nodes; this graph has no coords, so build it with coords= (one row per node)"
+        raise ValueError(msg)
+
+
+def _edge_values(graph: Graph, signal) -> tuple[np.ndarray, np.ndarray]:
+    """Ends (m, 2) and mean end value (m,) of every edge, ascending, so that large values are drawn last."""
+    values = graph.align(signal)
+    if values.ndim != 1:
+        msg = f"a map shows one signal: expected ({graph.n},), got {values.shape}; pick a column"
+        raise ValueError(msg)
+    matrix = graph.adjacency.tocoo()
+    upper = matrix.row < matrix.col
+    ends = np.stack([matrix.row[upper], matrix.col[upper]], axis=1)
+    middle = values[ends].mean(axis=1)
+    order = np.argsort(np.abs(middle), kind="stable")
+    return ends[order], middle[order]
+
+
+def _limits(drawn, vmin: float | None, vmax: float | None) -> tuple[float, float]:
+    """Range of the colours. The top is a quantile, since a single busy edge would leave the rest pale."""
+    if vmax is None:
+        vmax = max((float(np.quantile(np.abs(middle), 0.998)) for middle in drawn if len(middle)), default=1.0)
+        vmax = vmax if vmax > 0 else 1.0
+    vmin = -abs(vmax) if vmin is None else vmin
+    if not vmin < vmax:
+        msg = f"vmin must be below vmax; got vmin={vmin!r} and vmax={vmax!r}"
+        raise ValueError(msg)
+    return vmin, vmax
+
+
+def _shown(middle, low: float, high: float, vmin: float | None) -> float:
+    """Where the colour bar begins: at the smallest value drawn, as an unused half of it would be a waste."""
+    return low if vmin is not None else float(np.clip(middle.min(initial=0.0), low, 0.0))
+
+
+def _norm(low: float, high: float, transform: Transform):
+    from matplotlib.colors import FuncNorm, Normalize
+
+    if choose("transform", transform, get_args(Transform)) == "linear":
+        return Normalize(low, high, clip=True)
+    return FuncNorm((lambda x: np.sign(x) * np.sqrt(np.abs(x)), lambda x: np.sign(x) * np.square(x)), low, high, clip=True)
+
+
+def _draw_edges(ax: Axes, graph: Graph, ends, middle, norm, cmap, linewidth: float | None):
+    from matplotlib.collections import LineCollection
+    from matplotlib.colors import LinearSegmentedColormap
+
+    if cmap is None:
+        stops = np.concatenate([np.linspace(0, 0.498, len(_NEGATIVE)), np.linspace(0.5, 1, len(_POSITIVE))])
+        cmap = LinearSegmentedColormap.from_list("hush", list(zip(stops, _NEGATIVE + _POSITIVE, strict=True)), N=1024)
+    if linewidth is None:
+        linewidth = float(np.clip(58 / np.sqrt(max(len(ends), 1)), 0.12, 1.8))
+    height = np.clip(2 * np.asarray(norm(middle)) - 1, 0, 1) if norm.vmin < 0 else np.asarray(norm(middle))
+    lines = LineCollection(
+        graph.coords[:, :2][ends], array=middle, cmap=cmap, norm=norm, linewidths=linewidth * (1 + 2.8 * height**1.3),
+        capstyle="round", rasterized=len(ends) > _RASTERISED,
+    )  # fmt: skip
+    return ax.add_collection(lines)
+
+
+def _aspect(graph: Graph) -> float:
+    """Height of one unit of y over the width of one unit of x."""
+    return 1 / np.cos(np.radians(graph.coords[:, 1].mean())) if graph.crs == "lonlat" and graph.n else 1.0
+
+
+def _frame_map(ax: Axes, graph: Graph):
+    ax.set_aspect(_aspect(graph), adjustable="box")
+    ax.margins(0.015)
+    ax.autoscale_view()
+    ax.set_axis_off()
+
+
+def _figure_size(graph: Graph, n_maps: int, suptitle: str | None) -> tuple[float, float]:
+    """Inches: each map 4.6 wide and as high as its shape asks, within reason; side by side they fill the page."""
+    width, height = np.ptp(graph.coords[:, :2], axis=0) if graph.n else (1.0, 1.0)
+    shape = float(np.clip(height * _aspect(graph) / width if width > 0 else 1.0, 0.5, 1.9))
+    return 4.6 * n_maps + 0.7, 4.6 * shape + 0.4 + 0.45 * (suptitle is not None)
+
+
+def _draw_bar(figure, lines, axes, low: float, high: float, largest: float):
+    bar = figure.colorbar(lines, ax=axes, fraction=0.03, aspect=38, pad=0.015, shrink=0.72, extend="max" if largest > high else "neither")
+    bar.ax.set_ylim(low, high)
+    ticks = _round_ticks(low, high)
+    bar.set_ticks(ticks, labels=[f"{tick:g}".replace("-", "\N{MINUS SIGN}") for tick in ticks])
+    bar.outline.set_visible(False)
+    bar.ax.tick_params(length=0, labelsize=8.5, labelcolor=_QUIET, pad=4)
+    bar.minorticks_off()
+
+
+def _round_ticks(low: float, high: float) -> np.ndarray:
+    """Zero and round values on either side (1, 2 or 5 times a power of ten), not too close on the square-root scale."""
+    largest = max(abs(low), abs(high))
+    decade = 10.0 ** np.arange(np.floor(np.log10(largest)), np.floor(np.log10(largest)) - 3, -1)
+    ticks = [0.0]
+    for size in np.sort(np.outer(decade, [1, 2, 5]).ravel()):
+        if np.sqrt(size) - np.sqrt(ticks[-1]) > 0.13 * np.sqrt(largest):
+            ticks.append(size)
+    ticks = np.unique([-np.array(ticks), ticks])
+    return ticks[(ticks >= low) & (ticks <= high)] + 0.0

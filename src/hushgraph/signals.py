@@ -1,0 +1,174 @@
+"""Test signals: the paper's f_{p,k} = W^k x_p, counts like taxi pickups, smooth and piecewise constant ones.
+
+Smooth and piecewise constant signals are built from the coordinates when the graph has them, from its edges otherwise.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.sparse import csgraph
+from scipy.spatial import cKDTree
+
+from hushgraph.graph import Graph
+
+
+def bernoulli_signal(graph: Graph, p: float = 0.001, k: int = 4, rng: int | np.random.Generator = 0) -> np.ndarray:
+    """The paper's f_{p,k} = W^k x_p, with x_p independent Bernoulli(p) on the nodes (Sec. V-A).
+
+    Parameters
+    ----------
+    graph : Graph
+    p : float
+        Probability of a 1, strictly between 0 and 1.
+    k : int
+        Number of times the adjacency matrix is applied; larger is smoother.
+    rng : int or numpy.random.Generator
+        A seed, or a generator to draw from.
+
+    Examples
+    --------
+    >>> import hushgraph as hg
+    >>> graph = hg.Graph.from_edges([(0, 1), (1, 2), (2, 3)])
+    >>> bernoulli_signal(graph, p=0.5, k=0, rng=1)
+    array([0., 0., 1., 0.])
+    >>> bernoulli_signal(graph, p=0.5, k=2, rng=1)
+    array([1., 0., 2., 0.])
+    """
+    if not 0 < p < 1:
+        msg = f"p must be a probability strictly between 0 and 1; got {p!r}"
+        raise ValueError(msg)
+    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 0:
+        msg = f"k must be an integer of at least 0 (how often W is applied); got {k!r}"
+        raise ValueError(msg)
+    signal = (np.random.default_rng(rng).random(graph.n) < p).astype(float)
+    for _ in range(k):
+        signal = graph.adjacency @ signal
+    return signal
+
+
+def hotspot_counts(graph: Graph, *, total: float = 15_000, n_hotspots: int = 12, seed: int = 0) -> np.ndarray:
+    """Whole non-negative numbers like taxi pickups per junction: a few busy places, many nodes without any event.
+
+    Counts are Poisson. Their mean is a background plus Gaussian hotspots of different widths, times a heavy-tailed
+    factor per node, larger where more streets meet.
+
+    Parameters
+    ----------
+    graph : Graph
+        With coordinates.
+    total : float
+        Expected sum of the counts.
+    n_hotspots : int
+    seed : int
+
+    Examples
+    --------
+    >>> from hushgraph import datasets
+    >>> counts = hotspot_counts(datasets.city(1000), total=3000)
+    >>> bool((counts >= 0).all() and (counts == counts.round()).all())
+    True
+    """
+    if graph.coords is None:
+        msg = "hotspot_counts needs the places of the nodes; this graph has no coords, so build it with coords="
+        raise ValueError(msg)
+    if not (np.isfinite(total) and total > 0):
+        msg = f"total must be a positive expected number of events; got {total!r}"
+        raise ValueError(msg)
+    if isinstance(n_hotspots, bool) or not isinstance(n_hotspots, int | np.integer) or n_hotspots < 0:
+        msg = f"n_hotspots must be an integer of at least 0; got {n_hotspots!r}"
+        raise ValueError(msg)
+    rng = np.random.default_rng(seed)
+    place = _unit_coords(graph)
+    intensity = 0.03 * np.exp(0.8 * _waves(place, rng)) * np.exp(-3 * ((place - place.mean(axis=0)) ** 2).sum(axis=1))
+    for centre, width, height in _hotspots(place, n_hotspots, rng):
+        intensity += height * np.exp(-((place - centre) ** 2).sum(axis=1) / (2 * width**2))
+    quiet = np.where(rng.random(graph.n) < 0.35, 0.08, 1.0)  # nobody waits at every third corner
+    intensity *= quiet * rng.lognormal(0, 0.6, graph.n) * (1 + np.diff(graph.adjacency.indptr)) ** 1.5
+    return rng.poisson(total * intensity / intensity.sum()).astype(float)
+
+
+def smooth_signal(graph: Graph, *, seed: int = 0) -> np.ndarray:
+    """A smooth random signal of mean 0 and standard deviation 1.
+
+    Long waves over the coordinates; without coordinates, white noise after 200 steps of heat flow, which keeps only
+    what varies slowly along the edges.
+
+    Examples
+    --------
+    >>> from hushgraph import datasets
+    >>> signal = smooth_signal(datasets.grid(20, 20))
+    >>> bool(abs(signal.std() - 1) < 1e-12)
+    True
+    """
+    rng = np.random.default_rng(seed)
+    signal = _heat_flow(graph, rng.normal(size=graph.n)) if graph.coords is None else _waves(_unit_coords(graph), rng)
+    signal = signal - signal.mean() if graph.n else signal
+    spread = signal.std() if graph.n else 0.0
+    return signal / spread if spread > 0 else signal
+
+
+def piecewise_constant_signal(graph: Graph, *, n_pieces: int = 8, seed: int = 0) -> np.ndarray:
+    """One random level per piece: each node belongs to the nearest of `n_pieces` random nodes.
+
+    Nearest in the plane, or in steps along edges when the graph has no coordinates. Levels are the numbers
+    0, 1, ..., n_pieces - 1 in random order.
+
+    Examples
+    --------
+    >>> from hushgraph import datasets
+    >>> sorted(set(piecewise_constant_signal(datasets.grid(20, 20), n_pieces=3).tolist()))
+    [0.0, 1.0, 2.0]
+    """
+    if isinstance(n_pieces, bool) or not isinstance(n_pieces, int | np.integer) or not 1 <= n_pieces <= max(graph.n, 1):
+        msg = f"n_pieces must be an integer from 1 to the number of nodes, {graph.n}; got {n_pieces!r}"
+        raise ValueError(msg)
+    rng = np.random.default_rng(seed)
+    centres = rng.choice(graph.n, n_pieces, replace=False) if graph.n else np.empty(0, dtype=int)
+    levels = rng.permutation(n_pieces).astype(float)
+    if graph.n == 0:
+        return np.empty(0)
+    if graph.coords is not None:
+        return levels[cKDTree(graph.coords[centres]).query(graph.coords)[1]]
+    return levels[_nearest_by_edges(graph, centres)]
+
+
+def _unit_coords(graph: Graph) -> np.ndarray:
+    """Coordinates scaled so that the longer side of the map is 1; the shape is kept."""
+    place = graph.coords
+    if graph.crs == "lonlat":
+        place = place * [np.cos(np.radians(place[:, 1].mean())), *[1.0] * (place.shape[1] - 1)]
+    extent = np.ptp(place, axis=0).max(initial=0) if len(place) else 0.0
+    return (place - place.min(axis=0)) / extent if extent > 0 else np.zeros_like(place)
+
+
+def _waves(place, rng, n_waves: int = 8) -> np.ndarray:
+    """Sum of long cosine waves in random directions, about one period across the map."""
+    direction = rng.normal(0, 1.1, (place.shape[1], n_waves))
+    return np.cos(2 * np.pi * place @ direction + rng.uniform(0, 2 * np.pi, n_waves)).sum(axis=1) * np.sqrt(2 / n_waves)
+
+
+def _hotspots(place, n_hotspots: int, rng):
+    """(centre, width, height) of each; narrow ones are higher, and most lie near the first."""
+    core = place[((place - np.median(place, axis=0)) ** 2).sum(axis=1).argmin()] if len(place) else 0.0
+    near = core + rng.normal(0, 0.13, (n_hotspots, place.shape[1]))
+    anywhere = place[rng.integers(0, max(len(place), 1), n_hotspots)] if len(place) else near
+    centres = np.where(rng.random((n_hotspots, 1)) < 0.65, near, anywhere)
+    widths = np.exp(rng.uniform(np.log(0.02), np.log(0.1), n_hotspots))
+    return zip(centres, widths, rng.uniform(0.4, 1.0, n_hotspots) * (0.04 / widths) ** 0.4, strict=True)
+
+
+def _heat_flow(graph: Graph, signal, steps: int = 200) -> np.ndarray:
+    bound = 2 * graph.degrees.max(initial=0.0)  # an upper bound on the eigenvalues of L, so every step is a contraction
+    for _ in range(steps if bound > 0 else 0):
+        signal = signal - (graph.degrees * signal - graph.adjacency @ signal) / bound
+    return signal
+
+
+def _nearest_by_edges(graph: Graph, centres) -> np.ndarray:
+    """Position in `centres` of the centre with the fewest edges in between; unreached components go round robin."""
+    _, _, source = csgraph.dijkstra(
+        graph.adjacency, directed=False, indices=centres, unweighted=True, min_only=True, return_predecessors=True
+    )
+    piece = np.empty(graph.n, dtype=int)
+    piece[centres] = np.arange(len(centres))
+    return np.where(source >= 0, piece[source], graph.components % len(centres))

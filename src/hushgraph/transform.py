@@ -1,0 +1,120 @@
+"""The wavelet transform W f = (rho_0(L) f, ..., rho_J(L) f) and its inverse sum_j rho_j(L) F_j (paper, Sec. II-A).
+
+The only place that picks a kernel module. The random-walk Laplacian is D^-1/2 L_norm D^1/2, so rho(L_rw) is the
+normalized transform between two diagonal scalings; its transpose swaps them. For it `synthesize` reconstructs but is
+not the transpose of `analyze`: the two are adjoint in <x, y>_D = x'Dy.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.sparse.linalg import LinearOperator
+
+from hushgraph.frame import ChebyshevFrame, ExactFrame, Frame
+from hushgraph.kernels import cpu
+
+
+def analyze(frame: Frame, signal) -> np.ndarray:
+    """Wavelet coefficients: (n_scales, n) of one signal, (n_scales, n, m) of m signals in columns.
+
+    float32 stays float32.
+
+    Examples
+    --------
+    >>> import numpy as np, hushgraph as hg
+    >>> frame = hg.chebyshev_frame(hg.datasets.grid(10, 12))
+    >>> hg.analyze(frame, np.ones(120)).shape, hg.analyze(frame, np.ones((120, 3))).shape
+    ((5, 120), (5, 120, 3))
+    """
+    values = checked_frame(frame).graph.align(signal)
+    planes = values[None] if values.ndim == 1 else values.T
+    return _columns_last(forward(frame, planes), values.ndim)
+
+
+def synthesize(frame: Frame, coefficients) -> np.ndarray:
+    """The paper's inverse sum_j rho_j(L) F_j: (n,) or (n, m)."""
+    values = checked_coefficients(frame, coefficients)
+    planes = values[None] if values.ndim == 2 else np.moveaxis(values, 2, 0)
+    return _columns_last(inverse(frame, planes), values.ndim - 1)
+
+
+def as_linear_operator(frame: Frame) -> LinearOperator:
+    """`analyze` as a SciPy LinearOperator of shape (n_scales * n, n); rmatvec is its plain transpose."""
+    n, n_scales = checked_frame(frame).graph.n, frame.n_scales
+
+    def matmat(x):
+        return np.moveaxis(forward(frame, np.asarray(x, dtype=float).T), 0, 2).reshape(n_scales * n, -1)
+
+    def rmatmat(y):
+        return inverse(frame, np.moveaxis(np.reshape(y, (n_scales, n, -1)), 2, 0).astype(float), transposed=True).T
+
+    return LinearOperator(
+        (n_scales * n, n), matvec=lambda x: matmat(x.reshape(n, 1)).ravel(), rmatvec=lambda y: rmatmat(y.reshape(-1, 1)).ravel(),
+        matmat=matmat, rmatmat=rmatmat, dtype=np.float64,
+    )  # fmt: skip
+
+
+def forward(frame: Frame, planes: np.ndarray, *, transposed: bool = False) -> np.ndarray:
+    """All rho_j(L) x, or rho_j(L)' x, of signals in rows: (m, n) -> (m, n_scales, n)."""
+    before = _scaling(frame, planes.dtype, transposed)
+    planes = planes if before is None else planes * before
+    if isinstance(frame, ExactFrame):
+        spectral = planes @ frame.eigenvectors
+        bands = (spectral[:, None, :] * frame.filters(frame.eigenvalues)) @ frame.eigenvectors.T
+        bands = bands.astype(planes.dtype, copy=False)
+    else:
+        bands = cpu.forward(_layout(frame), frame.coefficients, planes, 2 * frame.unit / frame.lambda_upper)
+    return bands if before is None else np.divide(bands, before, out=bands)
+
+
+def inverse(frame: Frame, planes: np.ndarray, *, transposed: bool = False) -> np.ndarray:
+    """sum_j rho_j(L) F_j, or sum_j rho_j(L)' F_j, of bands in rows: (m, n_scales, n) -> (m, n)."""
+    before = _scaling(frame, planes.dtype, transposed)
+    planes = planes if before is None else planes * before
+    if isinstance(frame, ExactFrame):
+        spectral = np.sum((planes @ frame.eigenvectors) * frame.filters(frame.eigenvalues), axis=1)
+        sums = (spectral @ frame.eigenvectors.T).astype(planes.dtype, copy=False)
+    else:
+        sums = cpu.inverse(_layout(frame), frame.coefficients, planes, 2 * frame.unit / frame.lambda_upper)
+    return sums if before is None else np.divide(sums, before, out=sums)
+
+
+def checked_frame(frame) -> Frame:
+    """`frame`, or an error that says what to pass."""
+    if not isinstance(frame, ChebyshevFrame | ExactFrame):
+        msg = f"frame must come from chebyshev_frame or exact_frame; got {type(frame).__name__}"
+        raise TypeError(msg)
+    return frame
+
+
+def checked_coefficients(frame, coefficients) -> np.ndarray:
+    """Finite float coefficients that fit the frame."""
+    values = np.asarray(coefficients)
+    expected = (checked_frame(frame).n_scales, frame.graph.n)
+    if values.ndim not in (2, 3) or values.shape[:2] != expected:
+        msg = f"coefficients must have shape {expected} or {(*expected, 'm')}, as analyze returns them; got {values.shape}"
+        raise ValueError(msg)
+    values = values if values.dtype in (np.float32, np.float64) else values.astype(np.float64)
+    if not np.isfinite(values).all():
+        msg = f"coefficients must be finite; {int((~np.isfinite(values)).sum())} are NaN or infinite"
+        raise ValueError(msg)
+    return values
+
+
+def _layout(frame: ChebyshevFrame):
+    key = ("cpu layout", frame.laplacian == "combinatorial")
+    if key not in frame.graph.memo:
+        frame.graph.memo[key] = cpu.prepare(*frame.graph.symmetric_parts(frame.laplacian))
+    return frame.graph.memo[key]
+
+
+def _scaling(frame: Frame, dtype, transposed: bool):
+    """D^1/2 (or D^-1/2 for the transpose) before the normalized transform; its inverse follows it."""
+    if frame.laplacian != "random_walk":
+        return None
+    root = frame.graph.root_degrees
+    return (1 / root if transposed else root).astype(dtype)
+
+
+def _columns_last(planes: np.ndarray, ndim: int) -> np.ndarray:
+    return planes[0] if ndim == 1 else np.moveaxis(planes, 0, -1)
