@@ -60,7 +60,7 @@ def plot_graph_signal(
     >>> ax = plot_graph_signal(graph, range(25), title="row by row")  # doctest: +SKIP
     """
     plt = _pyplot()
-    _check_coords(graph)
+    _places(graph)  # complain before any figure is opened
     ends, middle = _edge_values(graph, signal)
     low, high = _limits([middle], vmin, vmax)
     ax = plt.subplots(figsize=(6.4, 6.4), layout="constrained")[1] if ax is None else ax
@@ -93,7 +93,7 @@ def plot_maps(
     matplotlib.figure.Figure
     """
     plt = _pyplot()
-    _check_coords(graph)
+    _places(graph)  # complain before any figure is opened
     if not signals:
         msg = "signals must be a dict of at least one title and signal, for example {'Noisy': noisy}; got an empty one"
         raise ValueError(msg)
@@ -124,10 +124,12 @@ def _pyplot():
     return plt
 
 
-def _check_coords(graph: Graph):
+def _places(graph: Graph) -> np.ndarray:
+    """The first two coordinates of every node."""
     if graph.coords is None:
         msg = "a map needs the places of the nodes; this graph has no coords, so build it with coords= (one row per node)"
         raise ValueError(msg)
+    return graph.coords[:, :2]
 
 
 def _edge_values(graph: Graph, signal) -> tuple[np.ndarray, np.ndarray]:
@@ -180,7 +182,7 @@ def _draw_edges(ax: Axes, graph: Graph, ends, middle, norm, cmap, linewidth: flo
         linewidth = float(np.clip(58 / np.sqrt(max(len(ends), 1)), 0.12, 1.8))
     height = np.clip(2 * np.asarray(norm(middle)) - 1, 0, 1) if norm.vmin < 0 else np.asarray(norm(middle))
     lines = LineCollection(
-        graph.coords[:, :2][ends], array=middle, cmap=cmap, norm=norm, linewidths=linewidth * (1 + 2.8 * height**1.3),
+        _places(graph)[ends], array=middle, cmap=cmap, norm=norm, linewidths=linewidth * (1 + 2.8 * height**1.3),
         capstyle="round", rasterized=len(ends) > _RASTERISED,
     )  # fmt: skip
     return ax.add_collection(lines)
@@ -188,7 +190,7 @@ def _draw_edges(ax: Axes, graph: Graph, ends, middle, norm, cmap, linewidth: flo
 
 def _aspect(graph: Graph) -> float:
     """Height of one unit of y over the width of one unit of x."""
-    return 1 / np.cos(np.radians(graph.coords[:, 1].mean())) if graph.crs == "lonlat" and graph.n else 1.0
+    return 1 / np.cos(np.radians(_places(graph)[:, 1].mean())) if graph.crs == "lonlat" and graph.n else 1.0
 
 
 def _frame_map(ax: Axes, graph: Graph):
@@ -200,13 +202,14 @@ def _frame_map(ax: Axes, graph: Graph):
 
 def _figure_size(graph: Graph, n_maps: int, suptitle: str | None) -> tuple[float, float]:
     """Inches: each map 4.6 wide and as high as its shape asks, within reason; side by side they fill the page."""
-    width, height = np.ptp(graph.coords[:, :2], axis=0) if graph.n else (1.0, 1.0)
+    width, height = np.ptp(_places(graph), axis=0) if graph.n else (1.0, 1.0)
     shape = float(np.clip(height * _aspect(graph) / width if width > 0 else 1.0, 0.5, 1.9))
     return 4.6 * n_maps + 0.7, 4.6 * shape + 0.4 + 0.45 * (suptitle is not None)
 
 
 def _draw_bar(figure, lines, axes, low: float, high: float, largest: float):
-    bar = figure.colorbar(lines, ax=axes, fraction=0.03, aspect=38, pad=0.015, shrink=0.72, extend="max" if largest > high else "neither")
+    extend = "max" if largest > high else "neither"
+    bar = figure.colorbar(lines, ax=axes, fraction=0.03, aspect=38, pad=0.015, shrink=0.72, extend=extend)
     bar.ax.set_ylim(low, high)
     ticks = _round_ticks(low, high)
     bar.set_ticks(ticks, labels=[f"{tick:g}".replace("-", "\N{MINUS SIGN}") for tick in ticks])
@@ -223,5 +226,5 @@ def _round_ticks(low: float, high: float) -> np.ndarray:
     for size in np.sort(np.outer(decade, [1, 2, 5]).ravel()):
         if np.sqrt(size) - np.sqrt(ticks[-1]) > 0.13 * np.sqrt(largest):
             ticks.append(size)
-    ticks = np.unique([-np.array(ticks), ticks])
-    return ticks[(ticks >= low) & (ticks <= high)] + 0.0
+    both = np.unique([-np.array(ticks), ticks])
+    return both[(both >= low) & (both <= high)] + 0.0  # no minus zero

@@ -13,7 +13,7 @@ from hushgraph.graph import Graph
 
 
 def bernoulli_signal(graph: Graph, p: float = 0.001, k: int = 4, rng: int | np.random.Generator = 0) -> np.ndarray:
-    """The paper's f_{p,k} = W^k x_p, with x_p independent Bernoulli(p) on the nodes (Sec. V-A).
+    """The paper's f_{p,k} = W^k x_p, with x_p independent Bernoulli(p) on the nodes (Sec. V-D).
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def hotspot_counts(graph: Graph, *, total: float = 15_000, n_hotspots: int = 12,
         msg = f"n_hotspots must be an integer of at least 0; got {n_hotspots!r}"
         raise ValueError(msg)
     rng = np.random.default_rng(seed)
-    place = _unit_coords(graph)
+    place = _unit_coords(graph.coords, graph.crs)
     intensity = 0.03 * np.exp(0.8 * _waves(place, rng)) * np.exp(-3 * ((place - place.mean(axis=0)) ** 2).sum(axis=1))
     for centre, width, height in _hotspots(place, n_hotspots, rng):
         intensity += height * np.exp(-((place - centre) ** 2).sum(axis=1) / (2 * width**2))
@@ -101,7 +101,7 @@ def smooth_signal(graph: Graph, *, seed: int = 0) -> np.ndarray:
     True
     """
     rng = np.random.default_rng(seed)
-    signal = _heat_flow(graph, rng.normal(size=graph.n)) if graph.coords is None else _waves(_unit_coords(graph), rng)
+    signal = _heat_flow(graph, rng.normal(size=graph.n)) if graph.coords is None else _waves(_unit_coords(graph.coords, graph.crs), rng)
     signal = signal - signal.mean() if graph.n else signal
     spread = signal.std() if graph.n else 0.0
     return signal / spread if spread > 0 else signal
@@ -132,10 +132,9 @@ def piecewise_constant_signal(graph: Graph, *, n_pieces: int = 8, seed: int = 0)
     return levels[_nearest_by_edges(graph, centres)]
 
 
-def _unit_coords(graph: Graph) -> np.ndarray:
+def _unit_coords(place: np.ndarray, crs: str | None) -> np.ndarray:
     """Coordinates scaled so that the longer side of the map is 1; the shape is kept."""
-    place = graph.coords
-    if graph.crs == "lonlat":
+    if crs == "lonlat":
         place = place * [np.cos(np.radians(place[:, 1].mean())), *[1.0] * (place.shape[1] - 1)]
     extent = np.ptp(place, axis=0).max(initial=0) if len(place) else 0.0
     return (place - place.min(axis=0)) / extent if extent > 0 else np.zeros_like(place)
@@ -169,6 +168,6 @@ def _nearest_by_edges(graph: Graph, centres) -> np.ndarray:
     _, _, source = csgraph.dijkstra(
         graph.adjacency, directed=False, indices=centres, unweighted=True, min_only=True, return_predecessors=True
     )
-    piece = np.empty(graph.n, dtype=int)
+    piece = np.zeros(graph.n, dtype=int)
     piece[centres] = np.arange(len(centres))
-    return np.where(source >= 0, piece[source], graph.components % len(centres))
+    return np.where(source >= 0, piece[np.maximum(source, 0)], graph.components % len(centres))

@@ -3,7 +3,7 @@
 from importlib import import_module
 
 _HOME = {"city": "generated", "roads": "generated", "grid": "generated", "random_geometric": "generated"}
-__all__ = [*_HOME]
+__all__ = list(_HOME)
 
 
 def __getattr__(name):

@@ -8,6 +8,7 @@ along the streets gives all edges.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from scipy import sparse
@@ -119,8 +120,8 @@ def _cut_cells(cells: Voronoi, inside, axes, spacing) -> _Districts:
     numbers[here, slot] = border
     ends = cells.vertices[corner]
     np.maximum.at(reach, here, np.linalg.norm(ends[border] - cells.points[here][:, None], axis=2).max(axis=1))
-    kept = (part[inside] for part in (cells.points, axes, spacing, reach, normal, offset, numbers))
-    return _Districts(*kept, ends=ends, corner=corner)
+    kept = [part[inside] for part in (cells.points, axes, spacing, reach, normal, offset, numbers)]
+    return _Districts(*[*kept, ends, corner])
 
 
 def _draw_lines(districts: _Districts, rng) -> _Lines:
@@ -152,18 +153,18 @@ def _junctions(districts: _Districts, lines: _Lines, avenues: _Avenues, rng):
     for side in (0, 1):
         tables.append((lines.point + lines.span[:, side, None] * lines.direction, [number, n_lines + lines.border[:, side]], 1))
     for k in range(len(avenues.offset)):
-        street = n_lines + n_borders + k
+        avenue = n_lines + n_borders + k
         hit = _hit(lines.point, lines.direction, lines.span, avenues, k)
-        tables.append((hit[1], [number[hit[0]], np.full(len(hit[1]), street)], 2))
+        tables.append((hit[1], [number[hit[0]], np.full(len(hit[1]), avenue)], 2))
         step = np.diff(districts.ends, axis=1)[:, 0]
         hit = _hit(districts.ends[:, 0], step, np.tile([0.0, 1.0], (n_borders, 1)), avenues, k)
-        tables.append((hit[1], [n_lines + hit[0], np.full(len(hit[1]), street)], 3))
-    diagonal = [np.linalg.solve(avenues.normal[[i, j]], avenues.offset[[i, j]]) for i, j in [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3)]]
-    ends = n_lines + n_borders + np.array([(0, 1), (0, 2), (0, 3), (1, 2), (1, 3)])
-    tables.append((np.array(diagonal), [ends[:, 0], ends[:, 1]], 3))
+        tables.append((hit[1], [n_lines + hit[0], np.full(len(hit[1]), avenue)], 3))
+    pair = np.array([(0, 1), (0, 2), (0, 3), (1, 2), (1, 3)])  # the banks, 2 and 3, are parallel
+    meet = np.linalg.solve(avenues.normal[pair], avenues.offset[pair][..., None])[..., 0]
+    tables.append((meet, list(n_lines + n_borders + pair.T), 3))
     start = np.cumsum([0] + [len(xy) for xy, _, _ in tables])
     street = np.concatenate([part for _, streets, _ in tables for part in streets])
-    node = np.concatenate([np.tile(np.arange(a, b), 2) for a, b in zip(start[:-1], start[1:], strict=True)])
+    node = np.concatenate([np.tile(np.arange(a, b), 2) for a, b in pairwise(start)])
     rank = np.repeat([rank for _, _, rank in tables], np.diff(start))
     _, first, corner = np.unique(districts.corner, return_index=True, return_inverse=True)
     xy = np.concatenate([xy for xy, _, _ in tables] + [districts.ends.reshape(-1, 2)[first]])

@@ -1,0 +1,300 @@
+"""Stein's unbiased risk estimate and its weights (paper, Sec. III), with the corrections described in the docs.
+
+SURE(t) = ||h_t(F) - F||^2 - sigma^2 sum(weights) + 2 sigma^2 sum(weights * slope) estimates the risk of the
+*coefficients*; weights are diag(W W'), estimated without bias by the mean of (W eps)^2 over probes eps. The risk of the
+*signal* has the same divergence for symmetric Laplacians and is smaller:
+||fhat - y||^2 - n sigma^2 + 2 sigma^2 divergence.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Literal, get_args
+
+import numpy as np
+from scipy.special import ndtri
+
+from hushgraph.adjacency import choose
+from hushgraph.frame import ExactFrame, Frame, chebyshev_frame
+from hushgraph.graph import Graph
+from hushgraph.shrink import Rule, exponent_of, shrink
+from hushgraph.sums import block_sum
+from hushgraph.transform import checked_coefficients, checked_frame, forward, inverse
+
+Law = Literal["rademacher", "gaussian"]
+Domain = Literal["coefficients", "signal"]
+ENOUGH = 2**18  # nodes times probes from which SURE is accurate to about 1 %: it averages over nodes
+MAX_PROBES = 64
+DENSE_BELOW = 2000
+
+
+# ---- probes and weights -----------------------------------------------------------------------------------------
+
+
+def default_probes(n: int) -> int:
+    """Number of probes for a graph of n nodes: one from 262,144 nodes on, at most 64.
+
+    >>> [default_probes(n) for n in (100, 4607, 100_000, 1_000_000)]
+    [64, 57, 3, 1]
+    """
+    return int(np.clip(-(-ENOUGH // max(n, 1)), 1, MAX_PROBES))
+
+
+def probes(n: int, n_probes: int, *, law: Law = "rademacher", seed: int = 0) -> np.ndarray:
+    """Random signals, (n_probes, n): each value is a function of (seed, node, probe) alone, whatever the machine."""
+    choose("law", law, get_args(Law))
+    if isinstance(n_probes, bool) or not isinstance(n_probes, int | np.integer) or n_probes < 1:
+        msg = f"n_probes must be an integer of at least 1; got {n_probes!r}"
+        raise ValueError(msg)
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed < 2**64:
+        msg = f"seed must be an integer from 0 to 2^64 - 1; got {seed!r}"
+        raise ValueError(msg)
+    with np.errstate(over="ignore"):
+        key = _scramble(np.uint64(seed)) + _scramble(np.arange(n_probes, dtype=np.uint64) + np.uint64(0x632BE59BD9B4E019))
+        bits = _scramble(_scramble(np.arange(n, dtype=np.uint64) + np.uint64(1)) ^ key[:, None])
+    if law == "rademacher":
+        return 1.0 - 2.0 * (bits >> np.uint64(63))
+    return ndtri(((bits >> np.uint64(11)) + 0.5) * 2.0**-53)
+
+
+def _scramble(x):
+    """The finaliser of splitmix64: every output bit depends on every input bit."""
+    x = (x + np.uint64(0x9E3779B97F4A7C15)) * np.uint64(1)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+def monte_carlo_weights(
+    frame: Frame, *, n_probes: int | None = None, law: Law = "rademacher", seed: int = 0, sigma=None, domain: Domain = "coefficients"
+) -> np.ndarray:
+    """Unbiased estimate of diag(W W'), shape (n_scales, n), from transforms of random signals.
+
+    Parameters
+    ----------
+    n_probes : int, optional
+        N; the default is chosen from n (`default_probes`).
+    sigma : (n,) array, optional
+        Standard deviation per node; the weights then take sigma_i^2, and SURE is called with sigma=1.
+    domain : {"coefficients", "signal"}
+        Differs for the random-walk Laplacian only: signal-domain SURE needs diag(W S) there, S being `synthesize`.
+    """
+    eps = probes(checked_frame(frame).graph.n, default_probes(frame.graph.n) if n_probes is None else n_probes, law=law, seed=seed)
+    if sigma is not None:
+        eps *= checked_sigma(sigma, frame.graph.n)
+    return weights_of(frame, eps, forward(frame, eps), domain=domain)
+
+
+def weights_of(frame: Frame, eps: np.ndarray, bands: np.ndarray, *, domain: Domain) -> np.ndarray:
+    """Weights from probes and their transforms `bands`."""
+    if choose("domain", domain, get_args(Domain)) == "signal" and frame.laplacian == "random_walk":
+        return np.mean(bands * forward(frame, eps, transposed=True), axis=0)
+    return np.square(bands[0]) if len(bands) == 1 else np.mean(np.square(bands), axis=0)
+
+
+def exact_weights(frame: Frame, *, sigma=None, domain: Domain = "coefficients") -> np.ndarray:
+    """diag(W W') itself, shape (n_scales, n); n^2 work per scale and more, so for small graphs."""
+    checked_frame(frame)
+    choose("domain", domain, get_args(Domain))
+    if sigma is None and isinstance(frame, ExactFrame) and (frame.laplacian != "random_walk" or domain == "signal"):
+        return frame.filters(frame.eigenvalues) ** 2 @ (frame.eigenvectors**2).T
+    variances = np.ones(frame.graph.n) if sigma is None else checked_sigma(sigma, frame.graph.n) ** 2
+    weights = np.zeros((frame.n_scales, frame.graph.n))
+    for start in range(0, frame.graph.n, 64):
+        nodes = np.arange(start, min(start + 64, frame.graph.n))
+        units = np.zeros((len(nodes), frame.graph.n))
+        units[np.arange(len(nodes)), nodes] = 1
+        columns = forward(frame, units)
+        other = forward(frame, units, transposed=True) if domain == "signal" and frame.laplacian == "random_walk" else columns
+        weights += np.einsum("pji,pji,p->ji", columns, other, variances[nodes])
+    return weights
+
+
+def smooth_weights(graph: Graph, weights: np.ndarray) -> np.ndarray:
+    """Weights regressed on local degree statistics, within a factor 4 of the mean of their scale.
+
+    For threshold *scales* only: raw weights of few probes are far too noisy there. SURE itself needs the raw ones.
+    """
+    d = np.maximum(graph.degrees, 1e-12 * graph.degrees.max(initial=1.0))
+    isolated = graph.degrees == 0
+    walk = graph.adjacency.multiply(1 / np.where(isolated, 1.0, graph.degrees)[:, None]).tocsr()
+    near, inverse_near = walk @ d, walk @ (1 / d)
+    columns = [np.ones_like(d), d, np.sqrt(d), 1 / d, near, inverse_near, walk @ near, d * near, near / d, d * inverse_near, near**2]
+    features = np.stack([np.where(isolated, 0.0, column) for column in columns] + [isolated.astype(float)], axis=1)
+    features /= np.maximum(np.abs(features).max(axis=0), 1e-300)
+    fitted = (features @ np.linalg.lstsq(features, weights.T, rcond=1e-10)[0]).T
+    mean = weights.mean(axis=1, keepdims=True)
+    return np.clip(fitted, mean / 4, mean * 4)
+
+
+# ---- SURE -------------------------------------------------------------------------------------------------------
+
+
+def sure(F, t, *, weights, sigma: float, rule: Rule = "james_stein", beta: float | None = None, scaled=False):
+    """SURE of the coefficients thresholded at t: a float, or one value per signal for F of shape (n_scales, n, m).
+
+    Parameters
+    ----------
+    F : (n_scales, n) or (n_scales, n, m)
+    t : float, (n_scales,) or (n_scales, m)
+    weights : (n_scales, n)
+        Raw Monte-Carlo weights or exact ones.
+    scaled : bool or (n_scales, n) array
+        True: thresholds are t sqrt(weights); an array: t times it.
+    """
+    if np.isinf(exponent_of(rule, beta)):
+        msg = "SURE does not hold for rule='hard' (it jumps); use 'soft', 'james_stein' or 'power', or oracle_thresholds"
+        raise ValueError(msg)
+    F, weights = checked_pair(F, weights)
+    variance = checked_sigma(sigma) ** 2
+    value, slope = shrink(F, threshold_field(F, t, threshold_scale(weights, scaled)), rule=rule, beta=beta)
+    wide = weights if F.ndim == 2 else weights[:, :, None]
+    terms = np.square(value - F, dtype=np.float64) + variance * wide * (2 * slope - 1)
+    result = sum(block_sum(terms[j]) for j in range(len(F)))
+    return float(result) if F.ndim == 2 else result
+
+
+def sure_variance(
+    frame: Frame,
+    F,
+    t,
+    *,
+    sigma: float,
+    n_probes: int,
+    law: Law = "rademacher",
+    rule: Rule = "james_stein",
+    beta: float | None = None,
+    threshold_scale=None,
+    seed: int = 0,
+) -> float:
+    """Variance of SURE over the probes of its weights, given F (Proposition 2, for coordinate-wise rules).
+
+    4 sigma^4 / N (2 |M|_F^2 - (2 - V[eps^2]) sum_p M_pp^2) with M = W' diag(slope) W and V = 0 for Rademacher, 2 for
+    Gaussian probes. M is formed up to 2,000 nodes; above, both norms are estimated from 16 probes of their own.
+    """
+    F = checked_coefficients(frame, F)
+    if F.ndim != 2:
+        msg = f"sure_variance takes one signal, coefficients of shape (n_scales, n); got {F.shape}"
+        raise ValueError(msg)
+    choose("law", law, get_args(Law))
+    slope = shrink(F, threshold_field(F, t, threshold_scale), rule=rule, beta=beta)[1]
+    n, exact = frame.graph.n, frame.graph.n <= DENSE_BELOW
+    eps = np.eye(n) if exact else probes(n, 16, seed=seed)
+    product = inverse(frame, slope * forward(frame, eps), transposed=True)
+    if exact:
+        frobenius, diagonal = np.sum(product**2), np.sum(np.diag(product) ** 2)
+    else:
+        frobenius = np.mean([block_sum(row**2) for row in product])
+        halves = [np.mean((eps * product)[half], axis=0) for half in (slice(0, 8), slice(8, 16))]  # independent: unbiased product
+        diagonal = block_sum(halves[0] * halves[1])
+    spread = 2 * frobenius - (2 if law == "rademacher" else 0) * diagonal
+    return float(4 * checked_sigma(sigma) ** 4 / n_probes * max(spread, 0.0))
+
+
+def signal_sure(noisy, denoised, *, divergence, sigma):
+    """||fhat - y||^2 - sum sigma_i^2 + 2 divergence', where divergence' = sum_i sigma_i^2 d fhat_i / d y_i.
+
+    For a scalar sigma pass the plain divergence sum_i d fhat_i / d y_i.
+    """
+    noisy, denoised = np.asarray(noisy), np.asarray(denoised)
+    sigma = np.asarray(checked_sigma(sigma, len(noisy)), dtype=float)
+    factor = float(sigma) ** 2 if sigma.ndim == 0 else 1.0
+    total = len(noisy) * float(sigma) ** 2 if sigma.ndim == 0 else block_sum(sigma**2)
+    return block_sum(np.square(denoised - noisy, dtype=np.float64)) - total + 2 * factor * divergence
+
+
+def monte_carlo_divergence(estimator, noisy, *, n_probes: int = 10, step: float | None = None, sigma=1.0, seed: int = 0):
+    """Divergence of any estimator, by finite differences along probes (Ramani et al. 2008): (value, standard error).
+
+    eps' (estimator(y + step eps) - estimator(y)) / step; it needs no formula, so it checks those we have.
+    `step` defaults to 1e-3 sigma (the mean sigma when it is one per node).
+    """
+    noisy = np.asarray(noisy, dtype=float)
+    step = 1e-3 * float(np.mean(checked_sigma(sigma, len(noisy)))) if step is None else step
+    base = np.asarray(estimator(noisy))
+    draws = [block_sum(eps * (estimator(noisy + step * eps) - base)) / step for eps in probes(len(noisy), n_probes, seed=seed)]
+    return float(np.mean(draws)), float(np.std(draws, ddof=1) / np.sqrt(n_probes)) if n_probes > 1 else np.nan
+
+
+def estimate_sigma(graph: Graph, noisy, *, frame: Frame | None = None, weights=None) -> float:
+    """Noise level from the finest scale that carries at least 2 % of the trace: median(|F| / sqrt(weights)) / 0.6745.
+
+    Biased upwards on rough signals (it warns when the next scale disagrees); give the known sigma where there is one.
+    """
+    frame = chebyshev_frame(graph) if frame is None else checked_frame(frame)
+    values = graph.align(noisy)
+    weights = smooth_weights(graph, monte_carlo_weights(frame)) if weights is None else np.asarray(weights)
+    shares = weights.sum(axis=1) / max(graph.n, 1)
+    usable = np.flatnonzero(shares >= 0.02)[::-1]
+    if len(usable) == 0:
+        msg = "sigma cannot be estimated: the graph has no scale that carries noise (is it empty?); pass sigma="
+        raise ValueError(msg)
+    planes = values[None] if values.ndim == 1 else values.T
+    bands = forward(frame, planes.astype(np.float64))
+
+    def level(j):
+        return float(np.median(np.abs(bands[:, j]) / np.sqrt(weights[j]))) / 0.6744897501960817
+
+    sigma = level(usable[0])
+    if sigma == 0:
+        msg = "the estimated sigma is 0: over half the finest coefficients vanish, so the signal looks noise-free; pass sigma="
+        raise ValueError(msg)
+    if len(usable) > 1 and level(usable[1]) > 1.1 * sigma:
+        warnings.warn(
+            f"sigma was estimated as {sigma:.4g}, but the next scale says {level(usable[1]):.4g}: the signal is rough and the "
+            "estimate is probably too high; pass sigma= if you know it",
+            stacklevel=2,
+        )
+    return sigma
+
+
+# ---- shapes -----------------------------------------------------------------------------------------------------
+
+
+def checked_sigma(sigma, n: int | None = None):
+    """A positive float, or, when n is given, possibly n of them."""
+    values = np.asarray(sigma)
+    shapes = ((),) if n is None else ((), (n,))
+    if values.shape not in shapes or values.dtype.kind not in "fiu" or not np.all(np.isfinite(values)) or not np.all(values > 0):
+        expected = "a positive number" if n is None else f"a positive number or {n} of them, one per node"
+        got = repr(sigma) if values.ndim == 0 else f"shape {values.shape}, smallest {values.min(initial=np.inf)}"
+        msg = f"sigma (a standard deviation in signal units) must be {expected}; got {got}"
+        raise ValueError(msg)
+    return float(values) if values.ndim == 0 else values.astype(np.float64)
+
+
+def checked_pair(F, weights):
+    """Coefficients and weights of fitting shapes."""
+    F, weights = np.asarray(F), np.asarray(weights)
+    if F.ndim not in (2, 3) or weights.shape != F.shape[:2]:
+        msg = f"F must be (n_scales, n) or (n_scales, n, m), weights (n_scales, n); got {F.shape} and {weights.shape}"
+        raise ValueError(msg)
+    if not np.isfinite(F).all() or not np.isfinite(weights).all():
+        msg = "F and weights must be finite"
+        raise ValueError(msg)
+    return F, weights
+
+
+def threshold_scale(weights, scaled):
+    """None, sqrt(weights), or the given array: what the thresholds are multiplied by."""
+    if isinstance(scaled, bool | np.bool_):
+        return np.sqrt(np.maximum(weights, 0.0)) if scaled else None
+    scale = np.asarray(scaled, dtype=float)
+    if scale.shape != np.shape(weights) or not np.all(scale >= 0):
+        msg = f"scaled must be True, False or non-negative numbers of shape {np.shape(weights)}; got shape {scale.shape}"
+        raise ValueError(msg)
+    return scale
+
+
+def threshold_field(F: np.ndarray, t, scale) -> np.ndarray:
+    """Thresholds that broadcast against F: from a float, (n_scales,), or (n_scales, m)."""
+    t = np.asarray(t, dtype=F.dtype)
+    shapes = ((), F.shape[:1]) if F.ndim == 2 else ((), F.shape[:1], (F.shape[0], F.shape[2]))
+    if t.shape not in shapes:
+        msg = f"t must have one of the shapes {', '.join(map(str, shapes))} for F of shape {F.shape}; got {t.shape}"
+        raise ValueError(msg)
+    field = t.reshape(t.shape[:1] + (1,) + t.shape[1:]) if t.ndim else t
+    field = field[..., None] if t.ndim == 1 and F.ndim == 3 else field
+    if scale is None:
+        return field
+    return field * (scale if F.ndim == 2 else scale[:, :, None]).astype(F.dtype)
