@@ -3,7 +3,9 @@
 The table of contents, in the order in which data flows. Everything is loaded when first used.
 """
 
+import sys
 from importlib import import_module
+from types import ModuleType
 
 _CONTENTS = {
     "graph": ["Graph"],
@@ -39,9 +41,7 @@ __version__ = "0.1.0"
 
 def __getattr__(name):
     if name in _HOME:
-        value = getattr(import_module(f"hushgraph.{_HOME[name]}"), name)
-        globals()[name] = value  # also puts the function denoise before the module of that name
-        return value
+        return getattr(import_module(f"hushgraph.{_HOME[name]}"), name)
     if name in _PACKAGES:
         return import_module(f"hushgraph.{name}")
     msg = f"module 'hushgraph' has no attribute {name!r}"
@@ -50,3 +50,15 @@ def __getattr__(name):
 
 def __dir__():
     return sorted([*globals(), *__all__])
+
+
+class _Contents(ModuleType):
+    """Keeps hushgraph.denoise the function, whoever imports the file of that name (partition and shrink likewise)."""
+
+    def __setattr__(self, name, value):
+        if isinstance(value, ModuleType) and _HOME.get(name) == name:
+            value = getattr(value, name)
+        super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Contents

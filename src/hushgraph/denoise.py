@@ -23,13 +23,12 @@ from hushgraph.risk import (
     exact_weights,
     probes,
     smooth_weights,
-    threshold_field,
     threshold_scale,
     weights_of,
 )
-from hushgraph.shrink import Rule, shrink
+from hushgraph.shrink import Rule
 from hushgraph.sums import block_sum
-from hushgraph.threshold import Candidates, Level, sure_thresholds
+from hushgraph.threshold import Candidates, Level, apply_thresholds, sure_thresholds
 from hushgraph.transform import forward, inverse
 
 Method = Literal["sgwt_deep", "sgwt_sure", "sgwt_scaled", "sgwt_exact"]
@@ -224,19 +223,21 @@ def _threshold(frame, planes, noise: _Noise, weights, method, settings: _Setting
         F = forward(frame, planes)
     with _timed(timings, "thresholds"):
         scaled = False
-        if method == "sgwt_scaled":
+        if method in ("sgwt_scaled", "sgwt_deep"):
             exact = isinstance(frame, ExactFrame)
             scaled = np.sqrt(np.maximum(raw if exact else smooth_weights(frame.graph, raw), 0.0))
         options = {"rule": settings.rule, "beta": settings.beta}
         columns = np.moveaxis(F, 0, 2)
         t = sure_thresholds(columns, raw, sigma=noise.variance**0.5, scaled=scaled, level=settings.level, candidates=settings.candidates, **options)
-        value, slope = shrink(columns, threshold_field(columns, t, threshold_scale(raw, scaled)), **options)
-        divergence = sum(block_sum(signal_weights[j][:, None] * slope[j]) for j in range(len(slope)))
+        slope, scale = np.empty_like(F), threshold_scale(raw, scaled)
+        for m in range(len(F)):
+            apply_thresholds(F[m], t[:, m], slope[m], scale=scale, **options)
+        divergence = np.array([sum(block_sum(w * s) for w, s in zip(signal_weights, part, strict=True)) for part in slope])
     with _timed(timings, "inverse"):
-        signal = inverse(frame, np.moveaxis(value, 2, 0))
+        signal = inverse(frame, F)  # F holds the thresholded coefficients now
     residual = block_sum(np.square(signal - planes, dtype=np.float64).T)
     risk = residual - noise.total(n) + 2 * noise.variance * divergence
-    return {"frame": frame, "t": t, "signal": signal, "slope": np.moveaxis(slope, 2, 0), "risk": risk, "divergence": divergence, "eps": eps,
+    return {"frame": frame, "t": t, "signal": signal, "slope": slope, "risk": risk, "divergence": divergence, "eps": eps,
             "eps_bands": eps_bands, "given": weights is not None}  # fmt: skip
 
 
@@ -277,10 +278,10 @@ def _risk_errors(part: dict, planes, noise: _Noise, settings: _Settings, timings
 
 def _trace_of_square(frame, slope, eps, eps_bands, noise: _Noise) -> float:
     """tr((Sigma J)^2) = mean of <J' eps, Sigma J eps> (J is symmetric unless the Laplacian is a random walk's)."""
-    ahead = inverse(frame, slope * eps_bands.astype(slope.dtype))
-    back = ahead
-    if frame.laplacian == "random_walk":
-        back = inverse(frame, slope * forward(frame, eps, transposed=True), transposed=True)
+    back_bands = slope * forward(frame, eps, transposed=True) if frame.laplacian == "random_walk" else None
+    # with one probe, on a large graph, the product takes the place of the slopes: this is their last use
+    ahead = inverse(frame, np.multiply(slope, eps_bands.astype(slope.dtype, copy=False), out=slope[None] if len(eps) == 1 else None))
+    back = ahead if back_bands is None else inverse(frame, back_bands, transposed=True)
     return noise.variance * float(np.mean(block_sum(noise.weigh(np.multiply(ahead, back, dtype=np.float64)).T)))
 
 

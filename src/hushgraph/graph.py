@@ -26,6 +26,7 @@ from hushgraph.adjacency import (
     node_count,
     one_of,
 )
+from hushgraph.kernels.layout import Layout, prepare
 from hushgraph.spectrum import Spectrum, laplacian_spectrum
 
 LaplacianKind = Literal["combinatorial", "normalized", "random_walk"]
@@ -231,6 +232,13 @@ class Graph:
             self.memo["normalized"] = matrix, (self.degrees > 0).astype(float)
         return self.memo["normalized"]
 
+    def layout(self, kind: LaplacianKind) -> Layout:
+        """The same matrix in the row order of the kernels; kept after the first call."""
+        key = ("layout", "combinatorial" if kind == "combinatorial" else "normalized")
+        if key not in self.memo:
+            self.memo[key] = prepare(*self.symmetric_parts(kind))
+        return self.memo[key]
+
     @cached_property
     def root_degrees(self) -> np.ndarray:
         """Square roots of the degrees, 1 for isolated nodes (D^{+-1/2} = 1 there)."""
@@ -250,7 +258,8 @@ class Graph:
         key = ("spectrum", symmetric, tolerance, exact)
         if key not in self.memo:
             upper = None if symmetric == "combinatorial" else 2.0
-            self.memo[key] = laplacian_spectrum(*self.symmetric_parts(symmetric), tolerance=tolerance, exact=exact, known_upper=upper)
+            parts = *self.symmetric_parts(symmetric), self.layout(symmetric)
+            self.memo[key] = laplacian_spectrum(*parts, tolerance=tolerance, exact=exact, known_upper=upper)
         return self.memo[key]
 
     @property

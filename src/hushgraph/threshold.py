@@ -5,6 +5,9 @@ One sort and a recursion from the largest value down give SURE at all of them: w
 r = (z_{i-1} / z_i)^beta, A = r^2 (A + x_i^2), C = r (C + g_i), B += g_i, and at t = z_{i-1}
 SURE = sum_{z <= t} x^2 + A + 2 sigma^2 (B + (beta - 1) C), up to the constant - sigma^2 sum g.
 Thresholds scaled by s_i sort z_i = |x_i| / s_i and are otherwise the same.
+
+The minimiser alone needs no sort: sums over 2,048 bins bound SURE on each bin from below, and only the few bins that may
+hold the minimum are sorted.
 """
 
 from __future__ import annotations
@@ -12,11 +15,13 @@ from __future__ import annotations
 from typing import Literal, get_args
 
 import numpy as np
-from numba import njit
+from numba import njit, prange
 
 from hushgraph.adjacency import choose
 from hushgraph.risk import checked_pair, checked_sigma, threshold_scale
 from hushgraph.shrink import Rule, exponent_of
+
+BINS = 2048  # 64 per factor of 2 below the largest value; the lowest bin takes the rest
 
 Level = Literal["scale", "global"]
 Candidates = Literal["all", "percentiles"]
@@ -55,12 +60,9 @@ def sure_thresholds(
     choose("candidates", candidates, get_args(Candidates))
 
     def best(x, g, s):
-        z, x, g = _sorted(x, g, s)
-        t, values = _sure_at_data(z, x, g, variance, exponent)
-        if candidates == "percentiles":
-            keep = np.round(np.linspace(0, len(t) - 1, 101)).astype(int)
-            t, values = t[keep], values[keep]
-        return t[np.argmin(values)]
+        if candidates == "all":
+            return _least_sure(x, g, s, variance, exponent)
+        return [_best_percentile(*row, variance, exponent) for row in zip(x, g, [None] * len(x) if s is None else s, strict=True)]
 
     return _per_level(best, F, weights, scale, choose("level", level, get_args(Level)))
 
@@ -92,20 +94,33 @@ def oracle_thresholds(
         weights = np.ones(F.shape[:2])
     scale = threshold_scale(np.zeros(F.shape[:2]) if weights is None else weights, scaled)
     truth = truth_F if truth_F.ndim == F.ndim else np.broadcast_to(truth_F[:, :, None], F.shape)
-    return _per_level(lambda x, f, s: _oracle(*_sorted(x, f, s), exponent), F, truth, scale, choose("level", level, get_args(Level)))
+
+    def best(x, f, s):
+        return [_oracle(*_sorted(*row), exponent) for row in zip(x, f, [None] * len(x) if s is None else s, strict=True)]
+
+    return _per_level(best, F, truth, scale, choose("level", level, get_args(Level)))
+
+
+def apply_thresholds(F: np.ndarray, t: np.ndarray, slope: np.ndarray, *, rule: Rule, beta: float | None = None, scale=None) -> None:
+    """Threshold one signal's coefficients (n_scales, n) in place, and write the slopes; one pass, nothing allocated."""
+    _apply(F, np.asarray(t, dtype=F.dtype), None if scale is None else scale.astype(F.dtype, copy=False), exponent_of(rule, beta), slope)
 
 
 def _per_level(best, F, beside, scale, level: Level) -> np.ndarray:
-    """best(x, beside, scale) for each scale, or for all scales together, and each signal."""
+    """best(x, beside, scale) of rows that are the scales, or of one row with all scales, for each signal."""
     result = np.empty((F.shape[0], 1 if F.ndim == 2 else F.shape[2]))
+    shape = (1, -1) if level == "global" else F.shape[:2]
     for m in range(result.shape[1]):
-        x = F if F.ndim == 2 else F[:, :, m]
-        y = beside if beside.ndim == 2 else beside[:, :, m]
-        if level == "global":
-            result[:, m] = best(x.ravel(), y.ravel(), None if scale is None else scale.ravel())
-        else:
-            result[:, m] = [best(x[j], y[j], None if scale is None else scale[j]) for j in range(len(x))]
+        rows = (part if part is None or part.ndim == 2 else part[:, :, m] for part in (F, beside, scale))
+        x, y, s = (None if row is None else np.ascontiguousarray(row, dtype=np.float64).reshape(shape) for row in rows)
+        result[:, m] = best(x, y, s)
     return result[:, 0] if F.ndim == 2 else result
+
+
+def _best_percentile(x, g, scale, variance, beta):
+    t, values = _sure_at_data(*_sorted(x, g, scale), variance, beta)
+    keep = np.round(np.linspace(0, len(t) - 1, 101)).astype(int)
+    return t[keep][np.argmin(values[keep])]
 
 
 def _sorted(x, beside, scale):
@@ -170,3 +185,120 @@ def _oracle(z, x, f, beta):
             best_t, best = t, cost
         ep, pp = r * ep, r * r * pp
     return best_t
+
+
+@njit(cache=True, parallel=True)
+def _least_sure(x, g, scale, variance, beta):
+    """For each row the candidate with the least SURE."""
+    best = np.zeros(len(x))
+    for j in prange(len(x)):
+        z = np.abs(x[j])
+        if scale is not None:
+            for i in range(len(z)):  # scale 0 is never reached by a threshold: out of the way, below every candidate
+                z[i] = z[i] / scale[j, i] if scale[j, i] > 0 else 0.0 if z[i] == 0 else -1.0
+        best[j] = _least_sure_of_row(z, x[j], g[j], variance, beta)
+    return best
+
+
+@njit(cache=True)
+def _least_sure_of_row(z, x, g, variance, beta):
+    top = z.max() if len(z) else 0.0
+    if not top > 0:
+        return 0.0
+    lowest = _bin(top) - BINS + 1
+    edges, energy, weight, lifted, tilted = _bin_sums(z, x, g, lowest, beta)
+    under = np.cumsum(energy) - energy  # energy below each bin
+    above, bounds = np.zeros((BINS, 3)), np.empty(BINS)  # A, B, C at each bin's upper edge; SURE is at least this in it
+    a, b, c, least = 0.0, 0.0, 0.0, np.inf
+    for k in range(BINS - 1, -1, -1):
+        above[k, 0], above[k, 1], above[k, 2] = a, b, c
+        least = min(least, under[k] + energy[k] + a + 2 * variance * (b + (beta - 1) * c))  # at the edge itself
+        r = (edges[k] / edges[k + 1]) ** beta
+        a, c = r * r * a, r * c
+        bounds[k] = under[k] + lifted[k] + a + 2 * variance * (b + (beta - 1) * c)
+        a, b, c = a + lifted[k], b + weight[k], c + tilted[k]
+    least = min(least, 2 * variance * b)
+    open_bins = bounds <= least + 1e-12 * abs(least)
+    return _search_bins(z, x, g, lowest, open_bins, edges, under, above, variance, beta, 2 * variance * b)
+
+
+@njit(cache=True)
+def _bin(value):
+    """Number of the bin of a positive float: its exponent and the first 6 bits of its mantissa, so ascending."""
+    return np.array([value]).view(np.int64)[0] >> 46
+
+
+@njit(cache=True)
+def _bin_sums(z, x, g, lowest, beta):
+    """Edges, and per bin the sums of x^2, g, x^2 (edge / z)^2beta and g (edge / z)^beta; z < 0 belongs nowhere."""
+    edges = np.empty(BINS + 1)
+    edges[:] = (np.arange(lowest, lowest + BINS + 1) << 46).view(np.float64)
+    edges[0] = 0.0
+    energy, weight, lifted, tilted = np.zeros(BINS), np.zeros(BINS), np.zeros(BINS), np.zeros(BINS)
+    keys = z.view(np.int64)
+    for i in range(len(z)):
+        if z[i] >= 0:
+            k = max(0, (keys[i] >> 46) - lowest)
+            r = edges[k] / z[i] if z[i] > 0 else 0.0
+            r = r if beta == 1.0 else r * r if beta == 2.0 else r**beta
+            square = x[i] * x[i]
+            energy[k] += square
+            weight[k] += g[i]
+            lifted[k] += square * r * r
+            tilted[k] += g[i] * r
+    return edges, energy, weight, lifted, tilted
+
+
+@njit(cache=True)
+def _search_bins(z, x, g, lowest, open_bins, edges, under, above, variance, beta, sure_at_zero):
+    """The best candidate among 0 and the values in open bins: each bin is sorted and walked as in `_sure_at_data`."""
+    starts, keys = np.zeros(BINS + 1, np.int64), z.view(np.int64)
+    for i in range(len(z)):
+        k = max(0, (keys[i] >> 46) - lowest)
+        if z[i] >= 0 and open_bins[k]:
+            starts[k + 1] += 1
+    starts = np.cumsum(starts)
+    members, filled = np.empty(starts[BINS], np.int64), starts.copy()
+    for i in range(len(z)):
+        k = max(0, (keys[i] >> 46) - lowest)
+        if z[i] >= 0 and open_bins[k]:
+            members[filled[k]] = i
+            filled[k] += 1
+    best, best_t = sure_at_zero, 0.0
+    for k in range(BINS):
+        inside = members[starts[k] : starts[k + 1]]
+        if len(inside) == 0:
+            continue
+        inside = inside[np.argsort(z[inside], kind="mergesort")]
+        energy = under[k] + np.sum(x[inside] * x[inside])
+        a, b, c = above[k]
+        before = edges[k + 1]
+        for i in inside[::-1]:
+            r = (z[i] / before) ** beta if before > 0 else 1.0
+            a, c = r * r * a, r * c
+            value = energy + a + 2 * variance * (b + (beta - 1) * c)
+            if value < best:
+                best, best_t = value, z[i]
+            energy -= x[i] * x[i]
+            a, b, c, before = a + x[i] * x[i], b + g[i], c + g[i], z[i]
+    return best_t
+
+
+@njit(cache=True, parallel=True)
+def _apply(F, t, scale, beta, slope):
+    """F becomes x (1 - |t / x|^beta)_+, slope its derivative."""
+    for j in range(len(F)):
+        row, out = F[j], slope[j]
+        one = t[j] * 0 + 1
+        for i in prange(F.shape[1]):
+            limit = t[j] if scale is None else t[j] * scale[j, i]
+            size = abs(row[i])
+            if size > limit:
+                r = limit / size
+                r = r if beta == 1.0 else r * r if beta == 2.0 else r**beta
+                row[i] = row[i] * (one - r)
+                out[i] = one + (beta - 1) * r
+            else:
+                alive = one if limit == 0 else one - one
+                row[i] = row[i] * alive
+                out[i] = alive

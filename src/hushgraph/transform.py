@@ -63,7 +63,7 @@ def forward(frame: Frame, planes: np.ndarray, *, transposed: bool = False) -> np
         bands = (spectral[:, None, :] * frame.filters(frame.eigenvalues)) @ frame.eigenvectors.T
         bands = bands.astype(planes.dtype, copy=False)
     else:
-        bands = cpu.forward(_layout(frame), frame.coefficients, planes, 2 * frame.unit / frame.lambda_upper)
+        bands = cpu.forward(frame.graph.layout(frame.laplacian), frame.coefficients, planes, 2 * frame.unit / frame.lambda_upper)
     return bands if before is None else np.divide(bands, before, out=bands)
 
 
@@ -75,7 +75,7 @@ def inverse(frame: Frame, planes: np.ndarray, *, transposed: bool = False) -> np
         spectral = np.sum((planes @ frame.eigenvectors) * frame.filters(frame.eigenvalues), axis=1)
         sums = (spectral @ frame.eigenvectors.T).astype(planes.dtype, copy=False)
     else:
-        sums = cpu.inverse(_layout(frame), frame.coefficients, planes, 2 * frame.unit / frame.lambda_upper)
+        sums = cpu.inverse(frame.graph.layout(frame.laplacian), frame.coefficients, planes, 2 * frame.unit / frame.lambda_upper)
     return sums if before is None else np.divide(sums, before, out=sums)
 
 
@@ -99,13 +99,6 @@ def checked_coefficients(frame, coefficients) -> np.ndarray:
         msg = f"coefficients must be finite; {int((~np.isfinite(values)).sum())} are NaN or infinite"
         raise ValueError(msg)
     return values
-
-
-def _layout(frame: ChebyshevFrame):
-    key = ("cpu layout", frame.laplacian == "combinatorial")
-    if key not in frame.graph.memo:
-        frame.graph.memo[key] = cpu.prepare(*frame.graph.symmetric_parts(frame.laplacian))
-    return frame.graph.memo[key]
 
 
 def _scaling(frame: Frame, dtype, transposed: bool):

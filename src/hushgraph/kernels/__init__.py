@@ -1,4 +1,4 @@
-"""Engines for the polynomial transform. Each module offers the same three functions:
+"""Engines for polynomials of a Laplacian. They know matrices, no graphs. Each module offers the same few functions:
 
 prepare(adjacency, diagonal) -> layout              once per graph and Laplacian diag(diagonal) - adjacency
 forward(layout, coefficients, signals, scale)       (m, n) -> (m, n_scales, n): all rho_j(L) x of each signal

@@ -13,63 +13,26 @@ the number of threads or of signals, and no fastmath: the bits never depend on t
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, field
 
 import numba
 import numpy as np
 from numba import njit, prange
 
-STEPS = 12  # degrees climbed in one sweep of the wavefront
-ROWS = 1024  # rows in a block, at least
-WIDEST = 32 * ROWS  # blocks above this many rows gain nothing from the wavefront
-SLICE = 512  # values mixed at once: 12 slices of them fit the first-level cache
+from hushgraph.kernels.layout import Layout, prepare
+
+__all__ = ["forward", "inverse", "prepare", "product", "signless_product"]
+
+STEPS = 8  # degrees climbed in one sweep of the wavefront
+SLICE = 512  # values mixed at once: 10 slices of them fit the first-level cache
 
 _one_at_a_time = threading.Lock()  # every call takes all cores; two at once would only share workspaces
-
-
-@dataclass(frozen=True, eq=False)
-class Layout:
-    """diag(diagonal) - adjacency, renumbered: row i is node order[i].
-
-    `runs` are (first row, last row + 1, row length, place of its first index); `block_runs[b]` is the first run of
-    block b. `values` and `diagonal` are None when every edge has the same weight `uniform` and the diagonal is the
-    row length times it.
-    """
-
-    order: np.ndarray
-    blocks: np.ndarray
-    block_runs: np.ndarray
-    runs: np.ndarray
-    indices: np.ndarray
-    values: np.ndarray | None
-    diagonal: np.ndarray | None
-    uniform: float
-    wavefront: bool
-    workspace: dict = field(default_factory=dict, repr=False)
-
-
-def prepare(adjacency, diagonal):
-    """Renumber the graph and store its rows in runs of equal length."""
-    indptr, indices = adjacency.indptr, adjacency.indices
-    order, levels = _breadth_first(indptr, indices)
-    blocks = _cut(levels, len(order))
-    wavefront = np.diff(blocks).max(initial=0) <= WIDEST
-    if not wavefront:
-        blocks = np.append(np.arange(0, len(order), ROWS), len(order))
-    order, runs, block_runs = _runs(indptr, order, blocks)
-    weight = adjacency.data[0] if adjacency.nnz else 1.0
-    same = np.all(adjacency.data == weight) and np.allclose(diagonal, weight * np.diff(indptr), rtol=1e-13, atol=0)
-    new_indices, values = _renumbered(indptr, indices, adjacency.data[: 0 if same else None], order, runs)
-    return Layout(
-        order, blocks, block_runs, runs, new_indices, None if same else values, None if same else diagonal[order], weight, bool(wavefront)
-    )
 
 
 def forward(layout, coefficients, signals, scale):
     """All rho_j(L) x of each signal x, (m, n) -> (m, n_scales, n)."""
     dtype = signals.dtype
     out = np.empty((len(signals), len(coefficients), signals.shape[1]), dtype=dtype)
-    operator = _operator(layout, scale, dtype)
+    operator = _recurrence(layout, scale, dtype)
     theta = np.ascontiguousarray(coefficients, dtype=dtype)
     with _one_at_a_time:
         chunks = _chunks(layout)
@@ -86,7 +49,7 @@ def inverse(layout, coefficients, bands, scale):
     """sum_j rho_j(L) F_j, (m, n_scales, n) -> (m, n)."""
     dtype = bands.dtype
     out = np.empty((len(bands), bands.shape[2]), dtype=dtype)
-    operator = _operator(layout, scale, dtype)
+    operator = _recurrence(layout, scale, dtype)
     theta = np.ascontiguousarray(coefficients[:, ::-1].T, dtype=dtype)  # Clenshaw comes down from the highest degree
     with _one_at_a_time:
         chunks = _chunks(layout)
@@ -99,13 +62,33 @@ def inverse(layout, coefficients, bands, scale):
     return out
 
 
-def _operator(layout, scale, dtype):
-    """What the row loops need, in the dtype of the signal: 2 (scale L - I) x = row_shift x - gain sum of neighbours."""
-    gain = 2 * scale * (layout.uniform if layout.values is None else 1.0)
-    run_shift = (gain * layout.runs[:, 2] - 2).astype(dtype)
+def product(layout: Layout, x, out):
+    """out = L x, rows in the order of the layout; returns x'out per block."""
+    return _product(_operator(layout, 1.0, 1.0, 0.0, x.dtype), x, _zeros(layout), out, False)
+
+
+def signless_product(layout: Layout, x, out):
+    """out = (diagonal + adjacency) x, rows in the order of the layout; returns max out / x per block."""
+    return _product(_operator(layout, -1.0, 1.0, 0.0, x.dtype), x, _zeros(layout), out, True)
+
+
+def _zeros(layout):
+    return layout.workspace.setdefault("zeros", np.zeros(len(layout.order)))
+
+
+def _operator(layout, gain, own, offset, dtype):
+    """What the row loops need: (own * diagonal + offset) x - gain * adjacency x, in the dtype of the signal."""
+    weight = layout.uniform if layout.values is None else 1.0
+    run_shift = (own * weight * layout.runs[:, 2] + offset).astype(dtype)
     values = None if layout.values is None else layout.values.astype(dtype, copy=False)
-    row_shift = None if layout.diagonal is None else (gain * layout.diagonal - 2).astype(dtype)
-    return layout.blocks, layout.block_runs, layout.runs, run_shift, layout.indices, values, row_shift, dtype.type(gain), dtype.type(0.5)
+    row_shift = None if layout.diagonal is None else (own * layout.diagonal + offset).astype(dtype)
+    shape = layout.blocks, layout.block_runs, layout.runs
+    return *shape, run_shift, layout.indices, values, row_shift, dtype.type(gain * weight), dtype.type(0.5)
+
+
+def _recurrence(layout, scale, dtype):
+    """2 (scale L - I)."""
+    return _operator(layout, 2 * scale, 2 * scale, -2.0, np.dtype(dtype))
 
 
 def _workspace(layout, n_scales, dtype):
@@ -125,102 +108,6 @@ def _chunks(layout):
     if not layout.wavefront:
         return 1
     return max(1, min(numba.get_num_threads(), (len(layout.blocks) - 1) // (2 * STEPS)))
-
-
-# ---- layout -----------------------------------------------------------------------------------------------------
-
-
-@njit(cache=True)
-def _breadth_first(indptr, indices):
-    """Nodes by breadth-first levels, component after component, each from a far end; and where the levels start."""
-    n = len(indptr) - 1
-    order, queue, levels = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n + 1, np.int64)
-    state = np.zeros(n, np.int8)  # 1: reached by the search for a far end, 2: placed
-    n_levels, placed = 0, 0
-    for seed in range(n):
-        if state[seed] == 2:
-            continue
-        head, tail = 0, 1
-        queue[0], state[seed] = seed, 1
-        while head < tail:
-            for p in range(indptr[queue[head]], indptr[queue[head] + 1]):
-                if state[indices[p]] == 0:
-                    state[indices[p]] = 1
-                    queue[tail] = indices[p]
-                    tail += 1
-            head += 1
-        order[placed], state[queue[tail - 1]] = queue[tail - 1], 2
-        head, tail = placed, placed + 1
-        while head < tail:
-            levels[n_levels] = head
-            n_levels += 1
-            level_end = tail
-            while head < level_end:
-                for p in range(indptr[order[head]], indptr[order[head] + 1]):
-                    if state[indices[p]] == 1:
-                        state[indices[p]] = 2
-                        order[tail] = indices[p]
-                        tail += 1
-                head += 1
-        placed = tail
-    levels[n_levels] = n
-    return order, levels[: n_levels + 1]
-
-
-@njit(cache=True)
-def _cut(levels, n):
-    """Blocks of at least ROWS rows made of whole levels."""
-    cuts = np.empty(len(levels) + 1, np.int64)
-    cuts[0], count = 0, 1
-    for start in levels:
-        if start - cuts[count - 1] >= ROWS:
-            cuts[count] = start
-            count += 1
-    if n - cuts[count - 1] < ROWS and count > 1:  # a short rest joins the block before it
-        count -= 1
-    cuts[count] = n
-    return cuts[: count + 1] if n else cuts[:1]
-
-
-@njit(cache=True)
-def _runs(indptr, order, blocks):
-    """Order rows by length inside each block (stable), and list the runs of equal length."""
-    n = len(order)
-    result, runs, block_runs = np.empty(n, np.int64), np.empty((n, 4), np.int64), np.zeros(len(blocks), np.int64)
-    n_runs, pointer = 0, 0
-    for b in range(len(blocks) - 1):
-        rows = order[blocks[b] : blocks[b + 1]]
-        lengths = np.empty(len(rows), np.int64)
-        for i in range(len(rows)):
-            lengths[i] = indptr[rows[i] + 1] - indptr[rows[i]]
-        by_length = np.argsort(lengths, kind="mergesort")
-        for i in range(len(rows)):
-            row, length = blocks[b] + i, lengths[by_length[i]]
-            result[row] = rows[by_length[i]]
-            if i == 0 or runs[n_runs - 1, 2] != length:
-                runs[n_runs, 0], runs[n_runs, 2], runs[n_runs, 3] = row, length, pointer
-                n_runs += 1
-            runs[n_runs - 1, 1] = row + 1
-            pointer += length
-        block_runs[b + 1] = n_runs
-    return result, runs[:n_runs].copy(), block_runs
-
-
-@njit(cache=True, parallel=True)
-def _renumbered(indptr, indices, data, order, runs):
-    """Neighbours in the new numbering, each row in ascending old number, with their values if there are any."""
-    new = np.empty(len(order), np.uint32)
-    for i in prange(len(order)):
-        new[order[i]] = i
-    new_indices, values = np.empty(len(indices), np.uint32), np.empty(len(data))
-    for r in prange(len(runs)):
-        for i in range(runs[r, 0], runs[r, 1]):
-            source, target = indptr[order[i]], runs[r, 3] + (i - runs[r, 0]) * runs[r, 2]
-            for p in range(runs[r, 2]):
-                new_indices[target + p] = new[indices[source + p]]
-                if len(data):
-                    values[target + p] = data[source + p]
-    return new_indices, values
 
 
 # ---- rows -------------------------------------------------------------------------------------------------------
@@ -263,6 +150,26 @@ def _block(b, operator, factor, x, before, start, out):
             _rows(first, last, pointer, 4, indices, values, shift, row_shift, gain, factor, x, before, start, out)
         else:
             _rows(first, last, pointer, length, indices, values, shift, row_shift, gain, factor, x, before, start, out)
+
+
+@njit(cache=True, parallel=True)
+def _product(operator, x, zeros, out, want_ratio):
+    """The product, and of each block x'out or max out / x, taken while it is in cache."""
+    blocks, half = operator[0], operator[8]
+    marks = np.zeros(len(blocks) - 1)
+    for b in prange(len(blocks) - 1):
+        _block(b, operator, half + half, x, zeros, None, out)
+        here, there = x[blocks[b] : blocks[b + 1]], out[blocks[b] : blocks[b + 1]]
+        mark = 0.0
+        if want_ratio:
+            for i in range(len(here)):
+                if there[i] > mark * here[i] and here[i] > 0:
+                    mark = there[i] / here[i]
+        else:
+            for i in range(len(here)):
+                mark += here[i] * there[i]
+        marks[b] = mark
+    return marks
 
 
 @njit(cache=True)
