@@ -198,10 +198,16 @@ def _denoise_known(graph, values, sigma, method, frame, weights, settings: _Sett
     noise = _Noise(1.0 if per_node is not None else sigma**2, per_node)
     planes = np.ascontiguousarray(values[None] if values.ndim == 1 else values.T)
     if method == "sgwt_deep":
-        parts = [_threshold(_build_frame(graph, method, depth, timings), planes, noise, None, method, settings, timings) for depth in DEPTHS]
+        parts = [
+            _threshold(_build_frame(graph, method, depth, timings), planes, noise, None, method, settings, timings)
+            for depth in DEPTHS
+        ]
         best = np.argmin([part["risk"] for part in parts], axis=0)  # per signal
         picked = [_risk_errors(_column(parts[b], m), planes[m : m + 1], noise, settings, timings) for m, b in enumerate(best)]
-        extra = {"low_scales": np.array(DEPTHS)[best], "risk_by_low_scales": {d: p["risk"] for d, p in zip(DEPTHS, parts, strict=True)}}
+        extra = {
+            "low_scales": np.array(DEPTHS)[best],
+            "risk_by_low_scales": {d: p["risk"] for d, p in zip(DEPTHS, parts, strict=True)},
+        }
     else:
         frame = _build_frame(graph, method, 0, timings) if frame is None else frame
         part = _threshold(frame, planes, noise, weights, method, settings, timings)
@@ -228,7 +234,9 @@ def _threshold(frame, planes, noise: _Noise, weights, method, settings: _Setting
             scaled = np.sqrt(np.maximum(raw if exact else smooth_weights(frame.graph, raw), 0.0))
         options = {"rule": settings.rule, "beta": settings.beta}
         columns = np.moveaxis(F, 0, 2)
-        t = sure_thresholds(columns, raw, sigma=noise.variance**0.5, scaled=scaled, level=settings.level, candidates=settings.candidates, **options)
+        t = sure_thresholds(
+            columns, raw, sigma=noise.variance**0.5, scaled=scaled, level=settings.level, candidates=settings.candidates, **options
+        )
         slope, scale = np.empty_like(F), threshold_scale(raw, scaled)
         for m in range(len(F)):
             apply_thresholds(F[m], t[:, m], slope[m], scale=scale, **options)
@@ -280,7 +288,9 @@ def _trace_of_square(frame, slope, eps, eps_bands, noise: _Noise) -> float:
     """tr((Sigma J)^2) = mean of <J' eps, Sigma J eps> (J is symmetric unless the Laplacian is a random walk's)."""
     back_bands = slope * forward(frame, eps, transposed=True) if frame.laplacian == "random_walk" else None
     # with one probe, on a large graph, the product takes the place of the slopes: this is their last use
-    ahead = inverse(frame, np.multiply(slope, eps_bands.astype(slope.dtype, copy=False), out=slope[None] if len(eps) == 1 else None))
+    ahead = inverse(
+        frame, np.multiply(slope, eps_bands.astype(slope.dtype, copy=False), out=slope[None] if len(eps) == 1 else None)
+    )
     back = ahead if back_bands is None else inverse(frame, back_bands, transposed=True)
     return noise.variance * float(np.mean(block_sum(noise.weigh(np.multiply(ahead, back, dtype=np.float64)).T)))
 
@@ -288,7 +298,11 @@ def _trace_of_square(frame, slope, eps, eps_bands, noise: _Noise) -> float:
 def _kept_if_better(part: dict, planes, noise: _Noise) -> dict:
     """Signals whose estimated risk exceeds that of doing nothing are returned as they came."""
     worse = part["risk"] > noise.total(planes.shape[1])
-    return {"signal": np.where(worse[:, None], planes, part["signal"]), "risk": np.where(worse, noise.total(planes.shape[1]), part["risk"]), "kept": worse}
+    return {
+        "signal": np.where(worse[:, None], planes, part["signal"]),
+        "risk": np.where(worse, noise.total(planes.shape[1]), part["risk"]),
+        "kept": worse,
+    }
 
 
 def _column(part: dict, m: int) -> dict:
@@ -308,14 +322,29 @@ def _result(picked: list[dict], values, sigma, method, extra, note, timings) -> 
     kept = np.concatenate([part["kept"] for part in picked])
     notes = [note] * (note is not None)
     if kept.any():
-        notes.append(f"{int(kept.sum())} of {len(kept)} signals were returned unchanged: their estimated risk exceeded that of the noise")
+        notes.append(
+            f"{int(kept.sum())} of {len(kept)} signals were returned unchanged: their estimated risk exceeded that of the noise"
+        )
     thresholds = [part["t"][:, m] for part in picked for m in range(part["t"].shape[1])]
     if len({len(t) for t in thresholds}) == 1:
         thresholds = np.stack(thresholds, axis=1) if values.ndim == 2 else thresholds[0]
-    details = {"frame": frames[0] if len(set(map(id, frames))) == 1 else frames, "n_probes": len(picked[0]["eps"]), "notes": notes, **extra}
+    details = {
+        "frame": frames[0] if len(set(map(id, frames))) == 1 else frames,
+        "n_probes": len(picked[0]["eps"]),
+        "notes": notes,
+        **extra,
+    }
     details |= {"n_scales": frames[0].n_scales, "tightness_defect": frames[0].tightness_defect, "divergence": joined("divergence")}
     return Denoised(
-        signal[0] if values.ndim == 1 else signal.T, sigma, joined("risk"), joined("risk_se"), joined("probe_se"), method, thresholds, timings, details
+        signal[0] if values.ndim == 1 else signal.T,
+        sigma,
+        joined("risk"),
+        joined("risk_se"),
+        joined("probe_se"),
+        method,
+        thresholds,
+        timings,
+        details,
     )
 
 
@@ -330,7 +359,7 @@ def _values_and_sigma(graph: Graph, noisy, sigma, missing: Missing):
             raise ValueError(msg)
         noisy, sigma = noisy.values, noisy.sigma
     values = graph.align(noisy, missing_ok=missing != "error")
-    if sigma is not None and (hasattr(sigma, "index") and hasattr(sigma, "to_numpy") or isinstance(sigma, dict)):
+    if sigma is not None and ((hasattr(sigma, "index") and hasattr(sigma, "to_numpy")) or isinstance(sigma, dict)):
         sigma = graph.align(sigma)
     return values, None if sigma is None else checked_sigma(sigma, graph.n)
 

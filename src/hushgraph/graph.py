@@ -117,7 +117,9 @@ class Graph:
         return cls(sparse.csr_array(matrix), coords=coords, crs=crs, labels=labels)
 
     @classmethod
-    def from_networkx(cls, G, *, weight=None, distance=None, duplicates: Duplicates = "error", coords=("x", "y"), crs=None) -> Graph:
+    def from_networkx(
+        cls, G, *, weight=None, distance=None, duplicates: Duplicates = "error", coords=("x", "y"), crs=None
+    ) -> Graph:
         """Graph from any networkx graph, OSMnx street networks included; node names become labels.
 
         Unweighted by default; directions are united, parallel edges are one edge, self-loops are dropped.
@@ -349,7 +351,7 @@ def _checked_labels(labels, n: int) -> np.ndarray | None:
 def _label_array(labels) -> np.ndarray:
     """One-dimensional array of labels; tuples stay whole."""
     labels = list(labels)
-    if labels and all(isinstance(x, int | np.integer) for x in labels) or labels and all(isinstance(x, str) for x in labels):
+    if (labels and all(isinstance(x, int | np.integer) for x in labels)) or (labels and all(isinstance(x, str) for x in labels)):
         return np.array(labels)
     array = np.empty(len(labels), dtype=object)
     array[:] = labels

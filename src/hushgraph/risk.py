@@ -66,7 +66,13 @@ def _scramble(x):
 
 
 def monte_carlo_weights(
-    frame: Frame, *, n_probes: int | None = None, law: Law = "rademacher", seed: int = 0, sigma=None, domain: Domain = "coefficients"
+    frame: Frame,
+    *,
+    n_probes: int | None = None,
+    law: Law = "rademacher",
+    seed: int = 0,
+    sigma=None,
+    domain: Domain = "coefficients",
 ) -> np.ndarray:
     """Unbiased estimate of diag(W W'), shape (n_scales, n), from transforms of random signals.
 
@@ -119,7 +125,19 @@ def smooth_weights(graph: Graph, weights: np.ndarray) -> np.ndarray:
     isolated = graph.degrees == 0
     walk = graph.adjacency.multiply(1 / np.where(isolated, 1.0, graph.degrees)[:, None]).tocsr()
     near, inverse_near = walk @ d, walk @ (1 / d)
-    columns = [np.ones_like(d), d, np.sqrt(d), 1 / d, near, inverse_near, walk @ near, d * near, near / d, d * inverse_near, near**2]
+    columns = [
+        np.ones_like(d),
+        d,
+        np.sqrt(d),
+        1 / d,
+        near,
+        inverse_near,
+        walk @ near,
+        d * near,
+        near / d,
+        d * inverse_near,
+        near**2,
+    ]
     features = np.stack([np.where(isolated, 0.0, column) for column in columns] + [isolated.astype(float)], axis=1)
     features /= np.maximum(np.abs(features).max(axis=0), 1e-300)
     fitted = (features @ np.linalg.lstsq(features, weights.T, rcond=1e-10)[0]).T

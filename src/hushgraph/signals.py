@@ -101,7 +101,9 @@ def smooth_signal(graph: Graph, *, seed: int = 0) -> np.ndarray:
     True
     """
     rng = np.random.default_rng(seed)
-    signal = _heat_flow(graph, rng.normal(size=graph.n)) if graph.coords is None else _waves(_unit_coords(graph.coords, graph.crs), rng)
+    signal = (
+        _heat_flow(graph, rng.normal(size=graph.n)) if graph.coords is None else _waves(_unit_coords(graph.coords, graph.crs), rng)
+    )
     signal = signal - signal.mean() if graph.n else signal
     spread = signal.std() if graph.n else 0.0
     return signal / spread if spread > 0 else signal

@@ -103,7 +103,13 @@ def oracle_thresholds(
 
 def apply_thresholds(F: np.ndarray, t: np.ndarray, slope: np.ndarray, *, rule: Rule, beta: float | None = None, scale=None) -> None:
     """Threshold one signal's coefficients (n_scales, n) in place, and write the slopes; one pass, nothing allocated."""
-    _apply(F, np.asarray(t, dtype=F.dtype), None if scale is None else scale.astype(F.dtype, copy=False), exponent_of(rule, beta), slope)
+    _apply(
+        F,
+        np.asarray(t, dtype=F.dtype),
+        None if scale is None else scale.astype(F.dtype, copy=False),
+        exponent_of(rule, beta),
+        slope,
+    )
 
 
 def _per_level(best, F, beside, scale, level: Level) -> np.ndarray:

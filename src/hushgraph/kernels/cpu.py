@@ -1,10 +1,10 @@
 """The recurrence at the speed of memory, in Numba.
 
-Four ideas. (1) Nodes are renumbered by breadth-first levels, which form blocks that only touch their neighbours, and
-by degree inside each block, so that rows come in runs of one length without a mispredicted branch. (2) Because blocks
-only touch their neighbours, the polynomial climbs STEPS degrees on a block while it is in cache, in a diagonal
-wavefront over the blocks; indices and vectors then come from memory once per STEPS products. (3) All those terms are
-added into all scales in one pass. (4) The inverse runs the same wavefront backwards (Clenshaw) for all scales together.
+Three ideas on top of the row order of `layout`. (1) Because blocks only touch their neighbours, the polynomial climbs
+STEPS degrees on a block while it is in cache, in a diagonal wavefront over the blocks; the terms in between live in a
+small round window and never reach memory. (2) All those terms are added into all scales in one pass. (3) The inverse
+runs the same wavefront backwards (Clenshaw) for all scales together. Threads take stretches of blocks and recompute the
+few terms of their neighbours that they need, so they meet once per STEPS degrees.
 
 Each row adds its neighbours in ascending node number, each scale its terms in ascending degree, whatever the blocks,
 the number of threads or of signals, and no fastmath: the bits never depend on them.
@@ -13,6 +13,7 @@ the number of threads or of signals, and no fastmath: the bits never depend on t
 from __future__ import annotations
 
 import threading
+from typing import NamedTuple
 
 import numba
 import numpy as np
@@ -22,44 +23,47 @@ from hushgraph.kernels.layout import Layout, prepare
 
 __all__ = ["forward", "inverse", "prepare", "product", "signless_product"]
 
-STEPS = 8  # degrees climbed in one sweep of the wavefront
-SLICE = 512  # values mixed at once: 10 slices of them fit the first-level cache
+STEPS = 12  # degrees climbed in one sweep of the wavefront
+SLICE = 256  # values mixed at once: STEPS slices of them fit the first-level cache
+WHOLE = 2**62 - 1  # mask of a vector that is not round
 
 _one_at_a_time = threading.Lock()  # every call takes all cores; two at once would only share workspaces
 
 
 def forward(layout, coefficients, signals, scale):
     """All rho_j(L) x of each signal x, (m, n) -> (m, n_scales, n)."""
-    dtype = signals.dtype
-    out = np.empty((len(signals), len(coefficients), signals.shape[1]), dtype=dtype)
-    operator = _recurrence(layout, scale, dtype)
-    theta = np.ascontiguousarray(coefficients, dtype=dtype)
-    with _one_at_a_time:
-        chunks = _chunks(layout)
-        if chunks == 1 and len(signals) > 1 and layout.wavefront:
-            _forward_columns(operator, theta, layout.order, np.ascontiguousarray(signals), out)
-            return out
-        terms, bands = _workspace(layout, len(coefficients), dtype)
-        for signal, result in zip(signals, out, strict=True):
-            _forward(operator, theta, layout.order, signal, terms, bands, result, chunks, layout.wavefront)
+    out = np.empty((len(signals), len(coefficients), signals.shape[1]), dtype=signals.dtype)
+    theta = np.ascontiguousarray(coefficients, dtype=signals.dtype)
+    _run(layout, theta, scale, np.ascontiguousarray(signals), out, backward=False)
     return out
 
 
 def inverse(layout, coefficients, bands, scale):
     """sum_j rho_j(L) F_j, (m, n_scales, n) -> (m, n)."""
-    dtype = bands.dtype
-    out = np.empty((len(bands), bands.shape[2]), dtype=dtype)
-    operator = _recurrence(layout, scale, dtype)
-    theta = np.ascontiguousarray(coefficients[:, ::-1].T, dtype=dtype)  # Clenshaw comes down from the highest degree
-    with _one_at_a_time:
-        chunks = _chunks(layout)
-        if chunks == 1 and len(bands) > 1 and layout.wavefront:
-            _inverse_columns(operator, theta, layout.order, np.ascontiguousarray(bands), out)
-            return out
-        terms, rows = _workspace(layout, len(coefficients), dtype)
-        for column, result in zip(bands, out, strict=True):
-            _inverse(operator, theta, layout.order, column, terms, rows, result, chunks, layout.wavefront)
+    out = np.empty((len(bands), bands.shape[2]), dtype=bands.dtype)
+    theta = np.ascontiguousarray(coefficients[:, ::-1].T, dtype=bands.dtype)  # Clenshaw comes down from the highest degree
+    _run(layout, theta, scale, out, np.ascontiguousarray(bands), backward=True)
     return out
+
+
+def _run(layout, theta, scale, signals, bands, *, backward):
+    """Forward: T_k x summed into the bands. Backward: b_k = u_k + 2 (scale L - I) b_{k+1} - b_{k+2}, u_k = sum_j theta_jk F_j."""
+    operator = _recurrence(layout, scale, signals.dtype)
+    n_terms = len(theta) if backward else theta.shape[1]
+    with _one_at_a_time:
+        pairs, windows, mask, rows = _workspace(layout, bands.shape[1], signals.dtype)
+        if len(windows) == 1 and layout.wavefront:
+            _columns(operator, theta, layout.order, signals, bands, pairs, windows, mask, backward)
+            return
+        for signal, band in zip(signals, bands, strict=True):
+            old, new = pairs[:2], pairs[2:]
+            old[:] = 0
+            _gather(layout.order, band if backward else signal[None], rows if backward else old[1:])
+            for k in range(0 if backward else 1, n_terms, STEPS):
+                steps = min(STEPS, n_terms - k)
+                _sweep(k, steps, operator, theta, old, new, windows, mask, rows, backward, layout.wavefront)
+                old, new = new, old
+            _scatter(layout.order, old[1:] if backward else rows, signal[None] if backward else band)
 
 
 def product(layout: Layout, x, out):
@@ -76,80 +80,117 @@ def _zeros(layout):
     return layout.workspace.setdefault("zeros", np.zeros(len(layout.order)))
 
 
-def _operator(layout, gain, own, offset, dtype):
+def _operator(layout, gain, own, offset, dtype, round_indices=None):
     """What the row loops need: (own * diagonal + offset) x - gain * adjacency x, in the dtype of the signal."""
     weight = layout.uniform if layout.values is None else 1.0
     run_shift = (own * weight * layout.runs[:, 2] + offset).astype(dtype)
     values = None if layout.values is None else layout.values.astype(dtype, copy=False)
     row_shift = None if layout.diagonal is None else (own * layout.diagonal + offset).astype(dtype)
-    shape = layout.blocks, layout.block_runs, layout.runs
-    return *shape, run_shift, layout.indices, values, row_shift, dtype.type(gain * weight), dtype.type(0.5)
+    indices = layout.indices if round_indices is None else round_indices
+    return (
+        layout.blocks,
+        layout.block_runs,
+        layout.runs,
+        run_shift,
+        indices,
+        values,
+        row_shift,
+        dtype.type(gain * weight),
+        dtype.type(0.5),
+    )
 
 
 def _recurrence(layout, scale, dtype):
-    """2 (scale L - I)."""
-    return _operator(layout, 2 * scale, 2 * scale, -2.0, np.dtype(dtype))
+    """2 (scale L - I), with neighbours looked up in the round window."""
+    if "round indices" not in layout.workspace:
+        mask = _window_mask(layout)
+        small = np.uint16 if mask < 2**16 else np.uint32
+        layout.workspace["round indices"] = (layout.indices & np.uint32(mask)).astype(small) if layout.wavefront else layout.indices
+    return _operator(layout, 2 * scale, 2 * scale, -2.0, np.dtype(dtype), layout.workspace["round indices"])
+
+
+def _window_mask(layout):
+    """The window holds a power of two of rows, enough for all blocks that a wavefront touches at once."""
+    reach = min(STEPS + 3, len(layout.blocks) - 1)
+    return (1 << int(np.max(layout.blocks[reach:] - layout.blocks[:-reach], initial=1) - 1).bit_length()) - 1
+
+
+class _Workspace(NamedTuple):
+    """Four whole vectors (the two last terms before and after a sweep), a round window per stretch, bands in row order."""
+
+    pairs: np.ndarray
+    windows: np.ndarray
+    mask: int
+    bands: np.ndarray
 
 
 def _workspace(layout, n_scales, dtype):
-    """Room for the Chebyshev terms and the bands in row order, kept between calls."""
-    n, key = len(layout.order), np.dtype(dtype).str
-    terms, bands = layout.workspace.get(key, (None, np.empty((0, n), dtype)))
-    if terms is None:
-        terms = np.empty((STEPS + 2, n), dtype)
-    if len(bands) < n_scales:
-        bands = np.empty((n_scales, n), dtype)
-    layout.workspace[key] = terms, bands
-    return terms, bands[:n_scales]
-
-
-def _chunks(layout):
-    """How many stretches of blocks can climb side by side: an inner one loses a block on both sides per step."""
-    if not layout.wavefront:
-        return 1
-    return max(1, min(numba.get_num_threads(), (len(layout.blocks) - 1) // (2 * STEPS)))
+    """Room for one transform, kept between calls."""
+    n, n_blocks = len(layout.order), len(layout.blocks) - 1
+    chunks, length, mask = 1, n, WHOLE
+    if layout.wavefront:
+        chunks = max(1, min(numba.get_num_threads(), n_blocks // (4 * STEPS)))
+        mask = _window_mask(layout)
+        length = mask + 1 + int(np.diff(layout.blocks).max(initial=0))  # and a tail, for a block that sticks out
+    work = layout.workspace.get(np.dtype(dtype).str)
+    if work is None or len(work.windows) != chunks or len(work.bands) < n_scales:
+        windows = np.empty((chunks, STEPS + 2, length), dtype)
+        work = _Workspace(np.empty((4, n), dtype), windows, mask, np.empty((n_scales, n), dtype))
+        layout.workspace[np.dtype(dtype).str] = work
+    return work._replace(bands=work.bands[:n_scales])
 
 
 # ---- rows -------------------------------------------------------------------------------------------------------
 
 
 @njit(cache=True, forceinline=True)
-def _rows(first, last, pointer, length, indices, values, shift, row_shift, gain, factor, x, before, start, out):
-    """out = [start +] factor (shift x - gain sum of neighbours) - before, for rows of one length."""
-    for i in range(first, last):
-        q = np.uint64(pointer + (i - first) * length)
+def _rows(count, pointer, length, indices, values, shift, row_shift, gain, factor, x, own, before, start, out):
+    """out = [start +] shift own - gain sum of neighbours - before, for rows of one length.
+
+    `x` is where neighbours are looked up; everything else begins at the first row. `factor` is in shift and gain already.
+    """
+    for i in range(count):
+        q = np.uint64(pointer + i * length)
         total = gain - gain  # 0 in the dtype of the signal
-        if values is None:
-            for p in range(length):
-                total += x[np.uint64(indices[q + np.uint64(p)])]
-        else:
-            for p in range(length):
-                total += values[q + np.uint64(p)] * x[np.uint64(indices[q + np.uint64(p)])]
-        k = np.uint64(i)
-        own = shift if row_shift is None else row_shift[k]
+        if length > 0:
+            total = x[np.uint64(indices[q])] if values is None else values[q] * x[np.uint64(indices[q])]
+        for p in range(1, length):
+            neighbour = x[np.uint64(indices[q + np.uint64(p)])]
+            total += neighbour if values is None else values[q + np.uint64(p)] * neighbour
+        diagonal = shift if row_shift is None else factor * row_shift[i]
         if start is None:
-            out[k] = factor * (own * x[k] - gain * total) - before[k]
+            out[i] = diagonal * own[i] - gain * total - before[i]
         else:
-            out[k] = start[k] + (factor * (own * x[k] - gain * total) - before[k])
+            out[i] = start[i] + (diagonal * own[i] - gain * total - before[i])
 
 
 @njit(cache=True)
-def _block(b, operator, factor, x, before, start, out):
+def _part(array, lo, hi):
+    if array is None:
+        return None
+    return array[lo:hi]
+
+
+@njit(cache=True)
+def _block(b, operator, factor, x, own, before, start, out):
     """One step of the recurrence on one block; short rows get loops of constant length, which the compiler unrolls."""
-    _, block_runs, runs, run_shift, indices, values, row_shift, gain, _ = operator
+    blocks, block_runs, runs, run_shift, indices, values, row_shift, gain, _ = operator
+    gain = factor * gain
     for r in range(block_runs[b], block_runs[b + 1]):
-        first, last, length, pointer = runs[r]
-        shift = run_shift[r]
+        first, last, length, place = runs[r]
+        i, count, shift = first - blocks[b], last - first, factor * run_shift[r]
+        shifts, starts = _part(row_shift, first, last), _part(start, i, i + count)
+        here, prior, there = own[i : i + count], before[i : i + count], out[i : i + count]
         if length == 1:
-            _rows(first, last, pointer, 1, indices, values, shift, row_shift, gain, factor, x, before, start, out)
+            _rows(count, place, 1, indices, values, shift, shifts, gain, factor, x, here, prior, starts, there)
         elif length == 2:
-            _rows(first, last, pointer, 2, indices, values, shift, row_shift, gain, factor, x, before, start, out)
+            _rows(count, place, 2, indices, values, shift, shifts, gain, factor, x, here, prior, starts, there)
         elif length == 3:
-            _rows(first, last, pointer, 3, indices, values, shift, row_shift, gain, factor, x, before, start, out)
+            _rows(count, place, 3, indices, values, shift, shifts, gain, factor, x, here, prior, starts, there)
         elif length == 4:
-            _rows(first, last, pointer, 4, indices, values, shift, row_shift, gain, factor, x, before, start, out)
+            _rows(count, place, 4, indices, values, shift, shifts, gain, factor, x, here, prior, starts, there)
         else:
-            _rows(first, last, pointer, length, indices, values, shift, row_shift, gain, factor, x, before, start, out)
+            _rows(count, place, length, indices, values, shift, shifts, gain, factor, x, here, prior, starts, there)
 
 
 @njit(cache=True, parallel=True)
@@ -158,8 +199,8 @@ def _product(operator, x, zeros, out, want_ratio):
     blocks, half = operator[0], operator[8]
     marks = np.zeros(len(blocks) - 1)
     for b in prange(len(blocks) - 1):
-        _block(b, operator, half + half, x, zeros, None, out)
         here, there = x[blocks[b] : blocks[b + 1]], out[blocks[b] : blocks[b + 1]]
+        _block(b, operator, half + half, x, here, zeros, None, there)
         mark = 0.0
         if want_ratio:
             for i in range(len(here)):
@@ -173,149 +214,153 @@ def _product(operator, x, zeros, out, want_ratio):
 
 
 @njit(cache=True)
-def _mix(lo, hi, target, first_target, n_targets, source, first_source, n_sources, theta, fresh):
-    """target_t [+]= sum_s theta[t, s] source_s for values lo..hi, in ascending s; rows are counted round the ring."""
-    for start in range(lo, hi, SLICE):
-        stop = min(start + SLICE, hi)
-        for t in range(n_targets):
-            out = target[(first_target + t) % len(target), start:stop]
+def _mix(target, target_place, source, source_place, count, theta, fresh):
+    """target_t [+]= sum_s theta[t, s] source_s for `count` values from those places on, in ascending s."""
+    for start in range(0, count, SLICE):
+        size = min(SLICE, count - start)
+        i, j = target_place + start, source_place + start
+        for t in range(theta.shape[0]):
+            out = target[t, i : i + size]
             if fresh:
                 out[:] = 0
             s = 0
-            while s + 4 <= n_sources:
+            while s + 4 <= theta.shape[1]:
                 a, b, c, d = theta[t, s], theta[t, s + 1], theta[t, s + 2], theta[t, s + 3]
-                u = source[(first_source + s) % len(source), start:stop]
-                v = source[(first_source + s + 1) % len(source), start:stop]
-                w = source[(first_source + s + 2) % len(source), start:stop]
-                z = source[(first_source + s + 3) % len(source), start:stop]
-                for i in range(len(out)):
-                    out[i] = out[i] + a * u[i] + b * v[i] + c * w[i] + d * z[i]
+                u, v, w, z = (
+                    source[s, j : j + size],
+                    source[s + 1, j : j + size],
+                    source[s + 2, j : j + size],
+                    source[s + 3, j : j + size],
+                )
+                for q in range(size):
+                    out[q] = out[q] + a * u[q] + b * v[q] + c * w[q] + d * z[q]
                 s += 4
-            while s < n_sources:
-                a, u = theta[t, s], source[(first_source + s) % len(source), start:stop]
-                for i in range(len(out)):
-                    out[i] += a * u[i]
+            while s < theta.shape[1]:
+                a, u = theta[t, s], source[s, j : j + size]
+                for q in range(size):
+                    out[q] += a * u[q]
                 s += 1
 
 
 # ---- the wavefront ----------------------------------------------------------------------------------------------
-# A sweep computes terms k .. k + steps - 1 of the ring `terms` on all blocks. Stretches of blocks climb side by side:
-# step s reaches one block less at each inner end than step s - 1 (`_climb`), and what is left between two stretches,
-# an inverted triangle, follows (`_fill`). Forward terms are T_k, added into the bands when a block is finished;
-# backward terms are Clenshaw's b_k, which start from the mixed bands when a block is first touched.
+# A sweep computes terms k .. k + steps - 1 from the two before them. On each block it goes through stages: stage 0 loads the
+# two terms into rows 0 and 1 of the window, stage s computes row s + 1. Forward terms are T_k, added into the bands when a
+# block is finished; backward terms are Clenshaw's b_k, which start from the mixed bands. A block's rows lie together in the
+# window, from row & mask on; what sticks out at its end is copied to its beginning, where neighbours look for it.
 
 
 @njit(cache=True)
-def _step(b, s, k, steps, operator, theta, terms, bands, backward):
-    """Term k + s on block b, and the mixing that belongs to its first or last step."""
-    blocks, half = operator[0], operator[8]
-    lo, hi, ring = blocks[b], blocks[b + 1], len(terms)
-    out, x, before = terms[(k + s) % ring], terms[(k + s - 1) % ring], terms[(k + s - 2) % ring]
+def _stage(b, stage, k, steps, operator, theta, old, window, mask, bands, backward):
+    lo, hi, half = operator[0][b], operator[0][b + 1], operator[8]
+    place, size = lo & mask, hi - lo
+    last = place + size
+    if stage == 0:
+        window[0, place:last] = old[0, lo:hi]
+        window[1, place:last] = old[1, lo:hi]
+        if backward:
+            _mix(window[2:], place, bands, lo, size, theta[k : k + steps], True)
+        _wrap(window[1], last, mask)
+        return
+    own, before, out = window[stage, place:last], window[stage - 1, place:last], window[stage + 1, place:last]
+    term = k + stage - 1
     if backward:
-        if s == 0:
-            _mix(lo, hi, terms, k, steps, bands, 0, len(bands), theta[k : k + steps], True)
-        _block(b, operator, half if k + s == len(theta) - 1 else half + half, x, before, out, out)
+        _block(b, operator, half if term == len(theta) - 1 else half + half, window[stage], own, before, out, out)
     else:
-        _block(b, operator, half if k + s == 1 else half + half, x, before, None, out)
-        if s == steps - 1:
-            _mix(lo, hi, bands, 0, len(bands), terms, k, steps, theta[:, k : k + steps], False)
+        _block(b, operator, half if term == 1 else half + half, window[stage], own, before, None, out)
+    _wrap(window[stage + 1], last, mask)
 
 
 @njit(cache=True)
-def _climb(first, last, inner_left, inner_right, k, steps, operator, theta, terms, bands, backward):
-    for front in range(first, last + steps - 1):
-        for s in range(steps):
-            b = front - s
-            if first + s * inner_left <= b < last - s * inner_right:
-                _step(b, s, k, steps, operator, theta, terms, bands, backward)
+def _wrap(row, last, mask):
+    over = last - mask - 1
+    if over > 0:
+        row[:over] = row[mask + 1 : last]
 
 
 @njit(cache=True)
-def _fill(middle, k, steps, operator, theta, terms, bands, backward):
-    for s in range(1, steps):
-        for b in range(middle - s, middle + s):
-            _step(b, s, k, steps, operator, theta, terms, bands, backward)
+def _finish(b, k, steps, operator, theta, new, window, mask, bands, backward):
+    """The last two terms of a block, and what its terms add to the bands (at first also T_0)."""
+    lo, hi = operator[0][b], operator[0][b + 1]
+    place = lo & mask
+    new[0, lo:hi] = window[steps, place : place + hi - lo]
+    new[1, lo:hi] = window[steps + 1, place : place + hi - lo]
+    if not backward:
+        fresh = 1 if k == 1 else 0
+        _mix(bands, lo, window[2 - fresh :], place, hi - lo, theta[:, k - fresh : k + steps], fresh == 1)
+
+
+@njit(cache=True)
+def _climb(first, last, k, steps, operator, theta, old, new, window, mask, bands, backward):
+    """The stretch of blocks first..last, with the terms of the blocks around it that it needs."""
+    n_blocks = len(operator[0]) - 1
+    for front in range(max(0, first - steps), min(n_blocks, last + steps) + steps):
+        for stage in range(steps + 1):
+            b, margin = front - stage, steps - stage
+            if max(0, first - margin) <= b < min(n_blocks, last + margin):
+                _stage(b, stage, k, steps, operator, theta, old, window, mask, bands, backward)
+        if first <= front - steps < last:
+            _finish(front - steps, k, steps, operator, theta, new, window, mask, bands, backward)
 
 
 @njit(cache=True, parallel=True)
-def _sweep(k, steps, operator, theta, terms, bands, backward, chunks, wavefront):
-    n_blocks = len(operator[0]) - 1
+def _sweep(k, steps, operator, theta, old, new, windows, mask, bands, backward, wavefront):
+    n_blocks, chunks = len(operator[0]) - 1, len(windows)
     if wavefront:
         for c in prange(chunks):
             first, last = n_blocks * c // chunks, n_blocks * (c + 1) // chunks
-            _climb(first, last, c > 0, c < chunks - 1, k, steps, operator, theta, terms, bands, backward)
-        for c in prange(1, chunks):
-            _fill(n_blocks * c // chunks, k, steps, operator, theta, terms, bands, backward)
+            _climb(first, last, k, steps, operator, theta, old, new, windows[c], mask, bands, backward)
     else:
-        for s in range(steps):
+        for stage in range(steps + 1):
             for b in prange(n_blocks):
-                _step(b, s, k, steps, operator, theta, terms, bands, backward)
-
-
-@njit(cache=True)
-def _start_forward(lo, hi, order, signal, theta, terms, bands):
-    """T_0 = x in row order, its share of the bands, and T_{-1} = 0, on rows lo..hi."""
-    for i in range(lo, hi):
-        terms[0, i] = signal[order[i]]
-        terms[len(terms) - 1, i] = 0
-    for j in range(len(bands)):
-        for i in range(lo, hi):
-            bands[j, i] = theta[j, 0] * terms[0, i]
-
-
-@njit(cache=True)
-def _start_inverse(lo, hi, order, source, terms, bands):
-    """The bands in row order, and two zero terms, on rows lo..hi."""
-    terms[len(terms) - 1, lo:hi] = 0
-    terms[len(terms) - 2, lo:hi] = 0
-    for j in range(len(bands)):
-        for i in range(lo, hi):
-            bands[j, i] = source[j, order[i]]
+                _stage(b, stage, k, steps, operator, theta, old, windows[0], mask, bands, backward)
+        for b in prange(n_blocks):
+            _finish(b, k, steps, operator, theta, new, windows[0], mask, bands, backward)
 
 
 @njit(cache=True, parallel=True)
-def _forward(operator, theta, order, signal, terms, bands, out, chunks, wavefront):
-    """out_j = sum_k theta_jk T_k x, all cores on one signal."""
-    blocks, degree, ring = operator[0], theta.shape[1] - 1, len(terms)
-    for b in prange(len(blocks) - 1):
-        _start_forward(blocks[b], blocks[b + 1], order, signal, theta, terms, bands)
-    for k in range(1, degree + 1, ring - 2):
-        _sweep(k, min(ring - 2, degree + 1 - k), operator, theta, terms, bands, False, chunks, wavefront)
+def _gather(order, sources, targets):
+    """Rows in the order of the layout."""
     for i in prange(len(order)):
-        for j in range(len(bands)):
-            out[j, order[i]] = bands[j, i]
+        for j in range(len(sources)):
+            targets[j, i] = sources[j, order[i]]
 
 
 @njit(cache=True, parallel=True)
-def _inverse(operator, theta, order, source, terms, bands, out, chunks, wavefront):
-    """b_k = u_k + 2 (scale L - I) b_{k+1} - b_{k+2}, u_k = sum_j theta_jk F_j, down to the sum b_0; all cores on one signal."""
-    blocks, degree, ring = operator[0], len(theta) - 1, len(terms)
-    for b in prange(len(blocks) - 1):
-        _start_inverse(blocks[b], blocks[b + 1], order, source, terms, bands)
-    for k in range(0, degree + 1, ring - 2):
-        _sweep(k, min(ring - 2, degree + 1 - k), operator, theta, terms, bands, True, chunks, wavefront)
+def _scatter(order, sources, targets):
+    """Back to the order of the nodes."""
     for i in prange(len(order)):
-        out[order[i]] = terms[degree % ring, i]
+        for j in range(len(sources)):
+            targets[j, order[i]] = sources[j, i]
 
 
 @njit(cache=True, parallel=True)
-def _forward_columns(operator, theta, order, signals, out):
-    """Many signals on a small graph: each core takes whole signals."""
-    n, n_blocks, degree = len(order), len(operator[0]) - 1, theta.shape[1] - 1
+def _columns(operator, theta, order, signals, bands, pairs, windows, mask, backward):
+    """Signals (m, n) to bands (m, n_scales, n) or back on a small graph: each core takes whole signals."""
+    n_blocks = len(operator[0]) - 1
+    n_terms = len(theta) if backward else theta.shape[1]
     for m in prange(len(signals)):
-        terms, bands = np.empty((STEPS + 2, n), signals.dtype), np.empty((len(theta), n), signals.dtype)
-        _start_forward(0, n, order, signals[m], theta, terms, bands)
-        for k in range(1, degree + 1, STEPS):
-            _climb(0, n_blocks, 0, 0, k, min(STEPS, degree + 1 - k), operator, theta, terms, bands, False)
-        out[m][:, order] = bands
-
-
-@njit(cache=True, parallel=True)
-def _inverse_columns(operator, theta, order, sources, out):
-    n, n_blocks, degree = len(order), len(operator[0]) - 1, len(theta) - 1
-    for m in prange(len(sources)):
-        terms, bands = np.empty((STEPS + 2, n), sources.dtype), np.empty((theta.shape[1], n), sources.dtype)
-        _start_inverse(0, n, order, sources[m], terms, bands)
-        for k in range(0, degree + 1, STEPS):
-            _climb(0, n_blocks, 0, 0, k, min(STEPS, degree + 1 - k), operator, theta, terms, bands, True)
-        out[m][order] = terms[degree % (STEPS + 2)]
+        pair, window = np.zeros_like(pairs), np.empty_like(windows[0])
+        mine, side = bands[m][:, order], 0
+        if not backward:
+            pair[1] = signals[m][order]
+        for k in range(0 if backward else 1, n_terms, STEPS):
+            steps = min(STEPS, n_terms - k)
+            _climb(
+                0,
+                n_blocks,
+                k,
+                steps,
+                operator,
+                theta,
+                pair[side : side + 2],
+                pair[2 - side : 4 - side],
+                window,
+                mask,
+                mine,
+                backward,
+            )
+            side = 2 - side
+        if backward:
+            signals[m][order] = pair[side + 1]
+        else:
+            bands[m][:, order] = mine

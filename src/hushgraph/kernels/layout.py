@@ -50,7 +50,15 @@ def prepare(adjacency, diagonal):
     same = np.all(adjacency.data == weight) and np.allclose(diagonal, weight * np.diff(indptr), rtol=1e-13, atol=0)
     new_indices, values = _renumbered(indptr, indices, adjacency.data[: 0 if same else None], order, runs)
     return Layout(
-        order, blocks, block_runs, runs, new_indices, None if same else values, None if same else diagonal[order], weight, bool(wavefront)
+        order,
+        blocks,
+        block_runs,
+        runs,
+        new_indices,
+        None if same else values,
+        None if same else diagonal[order],
+        weight,
+        bool(wavefront),
     )
 
 

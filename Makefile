@@ -1,0 +1,36 @@
+# Two commands do everything: `make demo` and `make test`. Both create .venv themselves.
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV := .venv
+BENCH := .venv-bench
+RUN := $(VENV)/bin/python
+
+.PHONY: demo test lint bench clean
+
+demo: $(VENV)/.installed  ## generate a city, add noise, denoise, print a table and draw a map
+	$(RUN) -m hushgraph demo --out out/demo
+
+test: $(VENV)/.installed  ## all tests and doctests, offline
+	$(RUN) -m pytest
+
+lint: $(VENV)/.installed  ## style, types and the import contracts
+	$(RUN) -m ruff check .
+	$(RUN) -m ruff format --check .
+	$(RUN) -m mypy
+	$(VENV)/bin/lint-imports
+
+bench: $(BENCH)/.installed  ## against SciPy, PyGSP and the memory bus; results in benchmarks/results
+	$(BENCH)/bin/python benchmarks/bench.py
+
+$(VENV)/.installed: pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit("hushgraph needs Python 3.11 or newer, found " + sys.version) if sys.version_info < (3, 11) else None'
+	$(PYTHON) -m venv $(VENV)
+	$(RUN) -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	touch $@
+
+$(BENCH)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(BENCH)
+	$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check --editable . pygsp
+	touch $@
+
+clean:
+	rm -rf $(VENV) $(BENCH) out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,277 @@
+"""Transforms and the whole denoiser against SciPy, PyGSP and the memory bus, all in one process.
+
+    make bench                                  generated road-like graphs of 1e5, 1.1e6 and 4.4e6 nodes
+    HUSHGRAPH_DATA=... make bench               also the real roads_1m
+    python benchmarks/bench.py --sizes 100000   only some sizes
+
+Every time is the best of several runs after a warm-up, on all cores; ratios are taken inside one run, because machines
+differ from hour to hour. Writes Markdown to the screen and JSON to benchmarks/results/.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import os
+import platform
+import resource
+import threading
+import time
+from pathlib import Path
+
+import numba
+import numpy as np
+import scipy
+from numba import njit, prange
+from scipy import sparse
+from scipy.linalg.blas import daxpy
+from scipy.sparse import _sparsetools
+
+import hushgraph as hg
+
+DEGREE = 100
+RESULTS = Path(__file__).parent / "results"
+
+
+def best_of(function, repeats=5, budget=20.0):
+    """Least wall time of some runs after a warm-up, within a time budget."""
+    function()
+    times, start = [], time.perf_counter()
+    while len(times) < repeats and (not times or time.perf_counter() - start < budget):
+        before = time.perf_counter()
+        function()
+        times.append(time.perf_counter() - before)
+    return min(times)
+
+
+# ---- rivals -----------------------------------------------------------------------------------------------------
+
+
+class ScipyRecurrence:
+    """The three-term recurrence at SciPy's best: int32 CSR, in place, one product and one axpy per scale and degree."""
+
+    def __init__(self, frame):
+        n = frame.graph.n
+        matrix = (4 / frame.lambda_upper) * frame.graph.laplacian() - 2 * sparse.eye_array(n)
+        self.matrix = sparse.csr_array(matrix)
+        self.matrix.indptr, self.matrix.indices = self.matrix.indptr.astype(np.int32), self.matrix.indices.astype(np.int32)
+        self.theta, self.n = frame.coefficients, n
+
+    def step(self, now, before):
+        """2 (scale L - I) now - before, written over before."""
+        np.negative(before, out=before)
+        _sparsetools.csr_matvec(self.n, self.n, self.matrix.indptr, self.matrix.indices, self.matrix.data, now, before)
+
+    def forward(self, x):
+        bands = self.theta[:, :1] * x
+        now, before = x.copy(), np.zeros(self.n)
+        self.step(now, before)
+        before *= 0.5
+        now, before = before, now
+        for k in range(1, DEGREE + 1):
+            for j, band in enumerate(bands):
+                daxpy(now, band, a=self.theta[j, k])
+            self.step(now, before)
+            now, before = before, now
+        return bands
+
+    def inverse(self, bands):
+        """One recurrence per scale, as the definition reads."""
+        total = np.zeros(self.n)
+        for j, band in enumerate(bands):
+            daxpy(band, total, a=self.theta[j, 0])
+            now, before = band.copy(), np.zeros(self.n)
+            self.step(now, before)
+            before *= 0.5
+            now, before = before, now
+            for k in range(1, DEGREE + 1):
+                daxpy(now, total, a=self.theta[j, k])
+                self.step(now, before)
+                now, before = before, now
+        return total
+
+
+def pygsp_transforms(frame):
+    """PyGSP's Chebyshev filter bank with our filters, forward and inverse; None where it is not installed."""
+    try:
+        from pygsp import filters, graphs
+    except ImportError:
+        return None
+    graph = graphs.Graph(sparse.csr_matrix(frame.graph.adjacency, copy=True))
+    graph._lmax = frame.lambda_upper
+    bank = filters.Filter(
+        graph, [lambda x, j=j: frame.bands.filters(np.ravel(x))[j].reshape(np.shape(x)) for j in range(frame.n_scales)]
+    )
+    return (
+        lambda x: bank.filter(x, method="chebyshev", order=DEGREE),
+        lambda bands: bank.filter(bands, method="chebyshev", order=DEGREE),
+    )
+
+
+# ---- the memory bus ---------------------------------------------------------------------------------------------
+
+
+@njit(parallel=True)
+def _triad(a, b, c):
+    for i in prange(len(a)):
+        a[i] = b[i] + 3.0 * c[i]
+
+
+def bandwidth(megabytes=256):
+    """Bytes per second of a compiled triad on all threads, arrays of `megabytes` each (3 moved, write-allocate not counted)."""
+    size = megabytes * 2**20 // 8
+    a, b, c = np.zeros(size), np.ones(size), np.ones(size)
+    return 3 * 8 * size / best_of(lambda: _triad(a, b, c), repeats=10)
+
+
+def recurrence_bytes(frame):
+    """Bytes a step-by-step transform must move: per degree the indices once, two vectors in, one out; each 8 degrees every band in and out."""
+    n, nnz = frame.graph.n, 2 * frame.graph.n_edges
+    per_step = 4 * nnz + 8 * 3 * n
+    per_pass = 8 * n * (8 + 2 * frame.n_scales)
+    return DEGREE * per_step + DEGREE / 8 * per_pass
+
+
+def streamed_bytes(frame):
+    """The least any transform must move: the signal and the indices in, the bands out."""
+    n, nnz = frame.graph.n, 2 * frame.graph.n_edges
+    return 8 * n + 4 * nnz + 8 * n * frame.n_scales
+
+
+class PeakMemory:
+    """Largest growth of the resident set inside the block, sampled every 2 ms, in bytes."""
+
+    def __enter__(self):
+        self.start = self.peak = self._resident()
+        self.done = threading.Event()
+        self.thread = threading.Thread(target=self._watch, daemon=True)
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.done.set()
+        self.thread.join()
+        self.growth = self.peak - self.start
+
+    def _watch(self):
+        while not self.done.wait(0.002):
+            self.peak = max(self.peak, self._resident())
+
+    @staticmethod
+    def _resident():
+        try:
+            return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+        except OSError:
+            return 0
+
+
+# ---- one graph --------------------------------------------------------------------------------------------------
+
+
+def measure(graph, name, rate, rivals=True):
+    """All times for one graph, in seconds."""
+    frame = hg.chebyshev_frame(graph, degree=DEGREE)
+    clean = hg.bernoulli_signal(graph, p=0.001, k=4, rng=0)
+    noisy = clean + np.random.default_rng(0).normal(0, 1, graph.n)
+    bands = hg.analyze(frame, noisy)
+    row = {"graph": name, "n": graph.n, "edges": graph.n_edges, "scales": frame.n_scales}
+
+    def fresh():
+        graph.memo.clear()  # spectrum, layout and workspace count
+        return hg.denoise(graph, noisy, sigma=1.0, method="sgwt_sure")
+
+    row["forward"] = best_of(lambda: hg.analyze(frame, noisy), repeats=9)
+    row["inverse"] = best_of(lambda: hg.synthesize(frame, bands), repeats=9)
+    row["denoise"] = best_of(fresh, repeats=5)
+    result = fresh()
+    row["stages"] = {stage: round(seconds, 4) for stage, seconds in result.timings.items()}
+    row["snr_in"], row["snr_out"] = hg.snr(clean, noisy), hg.snr(clean, result.signal)
+    del result
+    graph.memo.clear()
+    with PeakMemory() as memory:
+        hg.denoise(graph, noisy, sigma=1.0, method="sgwt_sure")
+    row["denoise_memory_gb"] = memory.growth / 1e9
+    row["bytes_recurrence"] = recurrence_bytes(frame) / rate
+    row["bytes_streamed"] = streamed_bytes(frame) / rate
+    single = noisy.astype(np.float32)
+    row["forward_float32"] = best_of(lambda: hg.analyze(frame, single))
+    lengths = np.random.default_rng(1).uniform(0.5, 1.5, graph.n_edges)
+    upper = sparse.triu(graph.adjacency).tocoo()
+    weighted = hg.Graph.from_edges(np.stack(upper.coords, axis=1), n=graph.n, weights=lengths)
+    weighted_frame = hg.chebyshev_frame(weighted, degree=DEGREE, n_scales=frame.n_scales)
+    row["forward_weighted"] = best_of(lambda: hg.analyze(weighted_frame, noisy))
+    if not rivals:
+        return row
+    rival = ScipyRecurrence(frame)
+    assert np.allclose(rival.forward(noisy), bands, atol=1e-9), "SciPy and hushgraph disagree"
+    row["scipy_forward"] = best_of(lambda: rival.forward(noisy), repeats=3)
+    row["scipy_inverse"] = best_of(lambda: rival.inverse(bands), repeats=1)
+    other = pygsp_transforms(frame)
+    if other is not None:
+        forward, inverse = other
+        columns = np.asarray(forward(noisy))
+        row["pygsp_forward"] = best_of(lambda: forward(noisy), repeats=2)
+        row["pygsp_inverse"] = best_of(lambda: inverse(columns), repeats=1)
+    return row
+
+
+def table(rows, rate):
+    """Markdown: seconds, with ratios to hushgraph in the same run."""
+    head = ["graph", "n", "scales", "forward", "inverse", "denoise", "memory", "SciPy forward", "SciPy inverse", "PyGSP forward",
+            "PyGSP inverse", "bytes, step by step", "bytes, once", "float32", "weighted"]  # fmt: skip
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    for row in rows:
+
+        def versus(key, own, row=row):
+            return f"{row[key]:.3f} s ({row[key] / row[own]:.1f}x)" if key in row else "-"
+
+        lines.append("| " + " | ".join([
+            row["graph"], f"{row['n']:,}", str(row["scales"]), f"**{row['forward']:.3f} s**", f"**{row['inverse']:.3f} s**",
+            f"**{row['denoise']:.3f} s**", f"{row['denoise_memory_gb']:.2f} GB", versus("scipy_forward", "forward"),
+            versus("scipy_inverse", "inverse"), versus("pygsp_forward", "forward"), versus("pygsp_inverse", "inverse"),
+            versus("bytes_recurrence", "forward"), versus("bytes_streamed", "forward"), versus("forward_float32", "forward"),
+            versus("forward_weighted", "forward"),
+        ]) + " |")  # fmt: skip
+    return "\n".join([*lines, "", f"Triad bandwidth, all threads, 256 MB arrays: {rate / 1e9:.1f} GB/s. Degree {DEGREE}, float64."])
+
+
+def real_roads():
+    """roads_1m of the data folder, if there is one."""
+    folder = os.environ.get("HUSHGRAPH_DATA")
+    path = Path(folder) / "roads_1m.npz" if folder else None
+    if path is None or not path.exists():
+        return []
+    with np.load(path) as data:
+        return [("roads_1m (real)", hg.Graph.from_edges(data["edges"], n=int(data["n"])))]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sizes", type=int, nargs="*", default=[100_000, 1_100_000, 4_400_000])
+    parser.add_argument("--no-rivals", action="store_true")
+    parser.add_argument("--out", type=Path, default=RESULTS)
+    arguments = parser.parse_args()
+    rate = bandwidth()
+    graphs = [(f"generated roads {n:,}", hg.datasets.roads(n, seed=0)) for n in arguments.sizes] + real_roads()
+    rows = []
+    for name, graph in graphs:
+        print(f"... {name}", flush=True)
+        rows.append(measure(graph, name, rate, rivals=not arguments.no_rivals))
+    print(table(rows, rate))
+    machine = {"processor": platform.processor() or platform.machine(), "threads": numba.get_num_threads(), "python": platform.python_version(),
+               "numpy": np.__version__, "scipy": scipy.__version__, "numba": numba.__version__}  # fmt: skip
+    report = {
+        "date": datetime.date.today().isoformat(),
+        "machine": machine,
+        "triad_gb_per_s": rate / 1e9,
+        "degree": DEGREE,
+        "rows": rows,
+    }
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    (arguments.out / "bench.json").write_text(json.dumps(report, indent=1) + "\n")
+    (arguments.out / "bench.md").write_text(f"{report['date']}, {machine}\n\n{table(rows, rate)}\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,5 @@
+"""python -m hushgraph."""
+
+from hushgraph.cli import app
+
+app()
