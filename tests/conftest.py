@@ -1,0 +1,36 @@
+"""Shared by all tests: hypothesis without deadlines (the first call of a kernel compiles it)."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import settings
+
+import hushgraph as hg
+
+settings.register_profile("hushgraph", deadline=None, max_examples=40, derandomize=True)
+settings.load_profile("hushgraph")
+
+
+@pytest.fixture(scope="session")
+def golden():
+    """Values computed by independent programs (R gasper, glmgen, prox-tv); see golden/README.md."""
+    with np.load(Path(__file__).parent / "golden" / "independent.npz") as data:
+        return dict(data)
+
+
+@pytest.fixture(scope="session")
+def data_folder():
+    """The folder of real data; tests that need it are skipped without it."""
+    folder = os.environ.get("HUSHGRAPH_DATA")
+    if not folder or not Path(folder).is_dir():
+        pytest.skip("HUSHGRAPH_DATA is not set")
+    return Path(folder)
+
+
+@pytest.fixture(scope="session")
+def manhattan(data_folder):
+    """Manhattan's streets and the taxi pickups of f_matched."""
+    with np.load(data_folder / "manhattan_osm.npz") as data, np.load(data_folder / "nyc_signal.npz") as signals:
+        return hg.Graph.from_edges(data["edges"], n=int(data["n"])), signals["f_matched"]
