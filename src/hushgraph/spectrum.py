@@ -82,9 +82,14 @@ def collatz_wielandt_bound(layout, diagonal, *, longest_row, products=PRODUCTS):
 
 def laplacian_spectrum(adjacency, diagonal, layout, *, tolerance=1e-3, exact=False, known_upper=None):
     """Spectrum of diag(diagonal) - adjacency for a symmetric, non-negative adjacency matrix with that layout."""
-    n = len(diagonal)
     if adjacency.nnz == 0:
         return Spectrum(0.0, 0.0, "no edges", "no edges")
+    with cpu.cores_for(len(diagonal)):
+        return _spectrum(adjacency, diagonal, layout, tolerance, exact, known_upper)
+
+
+def _spectrum(adjacency, diagonal, layout, tolerance, exact, known_upper) -> Spectrum:
+    n = len(diagonal)
     rows = diagonal[layout.order]
     if known_upper is None:
         upper = collatz_wielandt_bound(layout, rows, longest_row=np.diff(adjacency.indptr).max())

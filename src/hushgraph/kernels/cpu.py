@@ -13,6 +13,7 @@ the number of threads or of signals, and no fastmath: the bits never depend on t
 from __future__ import annotations
 
 import threading
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import numba
@@ -21,7 +22,7 @@ from numba import njit, prange
 
 from hushgraph.kernels.layout import Layout, prepare
 
-__all__ = ["forward", "inverse", "prepare", "product", "signless_product"]
+__all__ = ["cores_for", "forward", "inverse", "prepare", "product", "signless_product"]
 
 STEPS = 12  # degrees climbed in one sweep of the wavefront
 SLICE = 256  # values mixed at once: STEPS slices of them fit the first-level cache
@@ -74,6 +75,17 @@ def product(layout: Layout, x, out):
 def signless_product(layout: Layout, x, out):
     """out = (diagonal + adjacency) x, rows in the order of the layout; returns max out / x per block."""
     return _product(_operator(layout, -1.0, 1.0, 0.0, x.dtype), x, _zeros(layout), out, True)
+
+
+@contextmanager
+def cores_for(n):
+    """One core below 32,768 rows, where waking the others for each product costs more than they do; all cores above."""
+    cores = numba.get_num_threads()
+    numba.set_num_threads(1 if n < 2**15 else cores)
+    try:
+        yield
+    finally:
+        numba.set_num_threads(cores)
 
 
 def _zeros(layout):

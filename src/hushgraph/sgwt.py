@@ -1,0 +1,190 @@
+"""The paper's estimator: wavelet coefficients thresholded at the minimum of SURE, synthesized, with its risk and their errors.
+
+Frames that share filters (the same frame with more or fewer low bands) share transforms, weights and thresholds.
+Signals are rows here.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from hushgraph.frame import ExactFrame, Frame
+from hushgraph.risk import Law, default_probes, exact_weights, probes, smooth_weights, weights_of
+from hushgraph.shrink import Rule
+from hushgraph.sums import block_sum
+from hushgraph.threshold import Candidates, Level, apply_thresholds, sure_thresholds
+from hushgraph.transform import forward, inverse
+
+RISK_PROBES = 4  # probes sent through the whole estimator for risk_se
+
+
+@dataclass(frozen=True)
+class Noise:
+    """White noise of one variance; or `per_node` standard deviations, and then `variance` is 1 and weights hold theirs."""
+
+    variance: float
+    per_node: np.ndarray | None
+
+    @classmethod
+    def of(cls, sigma) -> Noise:
+        """From a standard deviation, or one per node."""
+        return cls(1.0, sigma) if isinstance(sigma, np.ndarray) else cls(float(sigma) ** 2, None)
+
+    def total(self, n: int) -> float:
+        """sum_i sigma_i^2: the risk of doing nothing."""
+        return n * self.variance if self.per_node is None else float(block_sum(self.per_node**2))
+
+    def fourth(self, n: int) -> float:
+        """sum_i sigma_i^4."""
+        return n * self.variance**2 if self.per_node is None else float(block_sum(self.per_node**4))
+
+    def weigh(self, values: np.ndarray) -> np.ndarray:
+        """sigma_i^2 times values, nodes in the last axis."""
+        return self.variance * values if self.per_node is None else self.per_node**2 * values
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to threshold, and which probes to use."""
+
+    rule: Rule
+    beta: float | None
+    level: Level
+    candidates: Candidates
+    scaled: bool
+    n_probes: int | None
+    law: Law
+    seed: int
+
+
+@dataclass(frozen=True, eq=False)
+class Probed:
+    """Probes, their transforms by the filters of some frames, and the weights of coefficient and signal risk."""
+
+    count: int
+    eps: np.ndarray  # the first few of them
+    bands: np.ndarray
+    weights: np.ndarray
+    signal_weights: np.ndarray
+    weights_from: str
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """One frame's denoised signals (m, n) and their estimated risk; `rows` are its filters among the shared ones."""
+
+    frame: Frame
+    rows: np.ndarray
+    signal: np.ndarray
+    thresholds: np.ndarray
+    risk: np.ndarray
+    divergence: np.ndarray
+
+
+def estimates(frames: list[Frame], planes: np.ndarray, noise: Noise, settings: Settings, timings: dict, weights=None):
+    """An Estimate for each frame, with the probes and slopes that `risk_errors` needs."""
+    bank, rows = _shared_filters(frames)
+    with timed(timings, "weights"):
+        probed = _probe(bank, noise, settings, weights)
+    with timed(timings, "forward"):
+        F = forward(bank, planes)
+    with timed(timings, "thresholds"):
+        t, slope = _threshold(F, bank, probed, noise, settings)
+        shares = np.array([[block_sum(w * s) for w, s in zip(probed.signal_weights, part, strict=True)] for part in slope])
+    results = []
+    for frame, pick in zip(frames, rows, strict=True):
+        with timed(timings, "inverse"):
+            signal = inverse(frame, F if len(frames) == 1 else F[:, pick])
+        divergence = shares[:, pick].sum(axis=1)
+        residual = block_sum(np.square(signal - planes, dtype=np.float64).T)
+        risk = residual - noise.total(planes.shape[1]) + 2 * noise.variance * divergence
+        results.append(Estimate(frame, pick, signal, t[pick], risk, divergence))
+    return results, probed, slope
+
+
+def risk_errors(part: Estimate, m: int, planes, noise: Noise, probed: Probed, slope: np.ndarray, law: Law, timings: dict):
+    """risk_se and probe_se of signal m.
+
+    risk_se^2 = 4 <y - fhat, Sigma (y - fhat)> + 4 tr((Sigma J)^2) - 2 tr(Sigma^2), which is unbiased for the mean squared
+    difference of risk and actual loss at fixed thresholds; J = S diag(slope) W is the Jacobian of the estimator.
+    probe_se^2 is Proposition 2 with its last sum replaced by the least it can be.
+    """
+    n = planes.shape[1]
+    with timed(timings, "risk error"):
+        trace = _trace_of_square(part, probed, slope[m], noise)
+    residual = float(block_sum(noise.weigh(np.square(part.signal[m] - planes[m], dtype=np.float64))))
+    risk_se = np.sqrt(max(4 * residual + 4 * trace - 2 * noise.fourth(n), 0.0))
+    if probed.weights_from != "probes":
+        return risk_se, 0.0 if probed.weights_from == "exact" else np.nan
+    diagonal = 0.0 if law == "gaussian" else (noise.variance * part.divergence[m]) ** 2 / n  # at most sum_p M_pp^2
+    return risk_se, np.sqrt(8 * max(trace - diagonal, 0.0) / probed.count)
+
+
+def _shared_filters(frames: list[Frame]) -> tuple[Frame, list[np.ndarray]]:
+    """A frame with every different filter once, and which of them each frame has."""
+    if len(frames) == 1:
+        return frames[0], [np.arange(frames[0].n_scales)]
+    every, place = np.unique(np.concatenate([frame.coefficients for frame in frames]), axis=0, return_inverse=True)
+    cuts = np.cumsum([frame.n_scales for frame in frames])[:-1]
+    bank = replace(frames[0], coefficients=every, bands=replace(frames[0].bands, n_scales=len(every)))
+    return bank, np.split(place.ravel(), cuts)
+
+
+def _probe(frame: Frame, noise: Noise, settings: Settings, weights) -> Probed:
+    n, exact = frame.graph.n, isinstance(frame, ExactFrame)
+    if weights is not None and np.shape(weights) != (frame.n_scales, n):
+        msg = f"weights must have shape {(frame.n_scales, n)}, as monte_carlo_weights of the same frame returns them; got {np.shape(weights)}"
+        raise ValueError(msg)
+    count = default_probes(n) if settings.n_probes is None else settings.n_probes
+    eps = probes(n, min(count, RISK_PROBES) if exact or weights is not None else count, law=settings.law, seed=settings.seed)
+    eps = eps if noise.per_node is None else eps * noise.per_node
+    bands = forward(frame, eps)
+    if weights is not None:
+        raw = np.asarray(weights, dtype=np.float64)
+        return Probed(count, eps, bands, raw, raw, "given")
+    if exact:
+        both = (exact_weights(frame, sigma=noise.per_node, domain=domain) for domain in ("coefficients", "signal"))
+        return Probed(count, eps, bands, *both, "exact")
+    raw = weights_of(frame, eps, bands, domain="coefficients")
+    signal_weights = weights_of(frame, eps, bands, domain="signal") if frame.laplacian == "random_walk" else raw
+    return Probed(count, eps[:RISK_PROBES], bands[:RISK_PROBES], raw, signal_weights, "probes")
+
+
+def _threshold(F: np.ndarray, frame: Frame, probed: Probed, noise: Noise, settings: Settings):
+    """Thresholds (n_scales, m) and slopes; F becomes the thresholded coefficients."""
+    rule = {"rule": settings.rule, "beta": settings.beta}
+    scale = None
+    if settings.scaled:
+        smooth = probed.weights if probed.weights_from == "exact" else smooth_weights(frame.graph, probed.weights)
+        scale = np.sqrt(np.maximum(smooth, 0.0))
+    scaled = False if scale is None else scale
+    search = {"level": settings.level, "candidates": settings.candidates, **rule}
+    t = sure_thresholds(np.moveaxis(F, 0, 2), probed.weights, sigma=noise.variance**0.5, scaled=scaled, **search)
+    slope = np.empty_like(F)
+    for m in range(len(F)):
+        apply_thresholds(F[m], t[:, m], slope[m], scale=scale, **rule)
+    return t, slope
+
+
+def _trace_of_square(part: Estimate, probed: Probed, slope: np.ndarray, noise: Noise) -> float:
+    """tr((Sigma J)^2) = mean of <J' eps, Sigma J eps>; J is symmetric unless the Laplacian is a random walk's."""
+    eps, whole = probed.eps, len(part.rows) == len(slope)
+    rows, bands = (slope, probed.bands) if whole else (slope[part.rows], probed.bands[:, part.rows])
+    turned = rows * forward(part.frame, eps, transposed=True) if part.frame.laplacian == "random_walk" else None
+    # with one probe (a large graph) the product takes the place of the slopes: this is their last use
+    product = np.multiply(rows, bands.astype(rows.dtype, copy=False), out=rows[None] if len(eps) == 1 else None)
+    ahead = inverse(part.frame, product)
+    back = ahead if turned is None else inverse(part.frame, turned, transposed=True)
+    return noise.variance * float(np.mean(block_sum(noise.weigh(np.multiply(ahead, back, dtype=np.float64)).T)))
+
+
+@contextmanager
+def timed(timings: dict, stage: str):
+    """Add the time of the block to timings[stage]."""
+    start = time.perf_counter()
+    yield
+    timings[stage] = timings.get(stage, 0.0) + time.perf_counter() - start
