@@ -33,7 +33,7 @@ class Denoised:
     signal : the denoised signal, in the form the noisy one had
     sigma : the noise level used
     risk : estimated total squared error of `signal` (signal-domain SURE), per signal. Unbiased at fixed thresholds; since the
-        thresholds were chosen to make SURE small, it is a little optimistic, by about half a `risk_se` on street maps
+        thresholds were chosen to make SURE small, it is a little optimistic, by half to one `risk_se` on street maps
     risk_se : standard error of `risk` as an estimate of the actual squared error
     probe_se : its part that comes from the random probes alone (an upper bound; 0 for exact weights, NaN for given ones)
     method, thresholds : what was done; thresholds are (n_scales,) or (n_scales, m)
@@ -47,7 +47,7 @@ class Denoised:
     risk_se: Any
     probe_se: Any
     method: str
-    thresholds: np.ndarray = field(repr=False)
+    thresholds: Any = field(repr=False)
     timings: dict = field(repr=False)
     details: dict = field(repr=False)
     labels: np.ndarray | None = field(default=None, repr=False)
@@ -114,7 +114,8 @@ def denoise(
     """
     choose("method", method, get_args(Method))
     settings = Settings(rule, beta, level, candidates, method in ("sgwt_scaled", "sgwt_deep"), n_probes, law, seed)
-    started, timings = time.perf_counter(), {}
+    timings: dict[str, float] = {}
+    started = time.perf_counter()
     values, sigma = _values_and_sigma(graph, noisy, sigma, choose("missing", missing, get_args(Missing)))
     if frame is not None and frame.graph is not graph and frame.graph.hash != graph.hash:
         msg = "frame belongs to another graph than the one given"

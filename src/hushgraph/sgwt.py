@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from hushgraph.frame import ExactFrame, Frame
+from hushgraph.frame import ChebyshevFrame, ExactFrame, Frame
 from hushgraph.risk import Law, default_probes, exact_weights, probes, smooth_weights, weights_of
 from hushgraph.shrink import Rule
 from hushgraph.sums import block_sum
@@ -128,9 +128,10 @@ def _shared_filters(frames: list[Frame]) -> tuple[Frame, list[np.ndarray]]:
     """A frame with every different filter once, and which of them each frame has."""
     if len(frames) == 1:
         return frames[0], [np.arange(frames[0].n_scales)]
-    every, place = np.unique(np.concatenate([frame.coefficients for frame in frames]), axis=0, return_inverse=True)
-    cuts = np.cumsum([frame.n_scales for frame in frames])[:-1]
-    bank = replace(frames[0], coefficients=every, bands=replace(frames[0].bands, n_scales=len(every)))
+    polynomials = [frame for frame in frames if isinstance(frame, ChebyshevFrame)]
+    every, place = np.unique(np.concatenate([frame.coefficients for frame in polynomials]), axis=0, return_inverse=True)
+    cuts = np.cumsum([frame.n_scales for frame in polynomials])[:-1]
+    bank = replace(polynomials[0], coefficients=every, bands=replace(frames[0].bands, n_scales=len(every)))
     return bank, np.split(place.ravel(), cuts)
 
 
@@ -147,8 +148,8 @@ def _probe(frame: Frame, noise: Noise, settings: Settings, weights) -> Probed:
         raw = np.asarray(weights, dtype=np.float64)
         return Probed(count, eps, bands, raw, raw, "given")
     if exact:
-        both = (exact_weights(frame, sigma=noise.per_node, domain=domain) for domain in ("coefficients", "signal"))
-        return Probed(count, eps, bands, *both, "exact")
+        raw = exact_weights(frame, sigma=noise.per_node)
+        return Probed(count, eps, bands, raw, exact_weights(frame, sigma=noise.per_node, domain="signal"), "exact")
     raw = weights_of(frame, eps, bands, domain="coefficients")
     signal_weights = weights_of(frame, eps, bands, domain="signal") if frame.laplacian == "random_walk" else raw
     return Probed(count, eps[:RISK_PROBES], bands[:RISK_PROBES], raw, signal_weights, "probes")
@@ -156,17 +157,23 @@ def _probe(frame: Frame, noise: Noise, settings: Settings, weights) -> Probed:
 
 def _threshold(F: np.ndarray, frame: Frame, probed: Probed, noise: Noise, settings: Settings):
     """Thresholds (n_scales, m) and slopes; F becomes the thresholded coefficients."""
-    rule = {"rule": settings.rule, "beta": settings.beta}
     scale = None
     if settings.scaled:
         smooth = probed.weights if probed.weights_from == "exact" else smooth_weights(frame.graph, probed.weights)
         scale = np.sqrt(np.maximum(smooth, 0.0))
-    scaled = False if scale is None else scale
-    search = {"level": settings.level, "candidates": settings.candidates, **rule}
-    t = sure_thresholds(np.moveaxis(F, 0, 2), probed.weights, sigma=noise.variance**0.5, scaled=scaled, **search)
+    t = sure_thresholds(
+        np.moveaxis(F, 0, 2),
+        probed.weights,
+        sigma=noise.variance**0.5,
+        rule=settings.rule,
+        beta=settings.beta,
+        scaled=False if scale is None else scale,
+        level=settings.level,
+        candidates=settings.candidates,
+    )
     slope = np.empty_like(F)
     for m in range(len(F)):
-        apply_thresholds(F[m], t[:, m], slope[m], scale=scale, **rule)
+        apply_thresholds(F[m], t[:, m], slope[m], rule=settings.rule, beta=settings.beta, scale=scale)
     return t, slope
 
 

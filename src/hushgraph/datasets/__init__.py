@@ -9,7 +9,8 @@ __all__ = list(_HOME)
 def __getattr__(name):
     if name in _HOME:
         return getattr(import_module(f"hushgraph.datasets.{_HOME[name]}"), name)
-    raise AttributeError(f"module 'hushgraph.datasets' has no attribute {name!r}")
+    msg = f"module 'hushgraph.datasets' has no attribute {name!r}"
+    raise AttributeError(msg)
 
 
 def __dir__():

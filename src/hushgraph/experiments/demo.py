@@ -8,14 +8,14 @@ from pathlib import Path
 import numpy as np
 
 from hushgraph.datasets import city
-from hushgraph.denoise import Denoised, denoise
+from hushgraph.denoise import Denoised, Method, denoise
 from hushgraph.graph import Graph
 from hushgraph.metrics import snr
 from hushgraph.plotting import plot_maps
 from hushgraph.signals import hotspot_counts
 
 SIGMA = 4.22  # the noise of a release with epsilon = 1, delta = 1e-6 and one event per person (analytic Gaussian mechanism)
-METHODS = ("sgwt_sure", "sgwt_deep")
+METHODS: tuple[Method, ...] = ("sgwt_sure", "sgwt_deep")
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +50,7 @@ def run(*, n_nodes: int = 4600, sigma: float = SIGMA, seed: int = 0) -> Demo:
         graph.memo.clear()
         result = denoise(graph, noisy, sigma=sigma, method=method)
         error = float(np.sum((result.signal - clean) ** 2))
-        rows.append(Row(method, snr(clean, noisy), snr(clean, result.signal), error, result))
+        rows.append(Row(method, float(snr(clean, noisy)), float(snr(clean, result.signal)), error, result))
     return Demo(graph, clean, noisy, rows)
 
 
