@@ -213,7 +213,7 @@ class Graph:
         """SHA-256 of nodes, edges, weights and labels: which graph a signal belongs to."""
         digest = hashlib.sha256(np.int64(self.n).tobytes())
         for part in (self.adjacency.indptr.astype(np.int64), self.adjacency.indices.astype(np.int64), self.adjacency.data):
-            digest.update(np.ascontiguousarray(part))
+            digest.update(memoryview(np.ascontiguousarray(part)))
         if self.labels is not None:
             digest.update("\x1f".join(map(str, self.labels)).encode())
         return digest.hexdigest()
@@ -256,7 +256,9 @@ class Graph:
 
     def spectrum(self, kind: LaplacianKind = "combinatorial", *, tolerance: float = 1e-3, exact: bool = False) -> Spectrum:
         """Largest eigenvalue and a proven upper bound, with how each was found; kept after the first call."""
-        symmetric = "combinatorial" if choose("laplacian", kind, get_args(LaplacianKind)) == "combinatorial" else "normalized"
+        symmetric: LaplacianKind = (
+            "combinatorial" if choose("laplacian", kind, get_args(LaplacianKind)) == "combinatorial" else "normalized"
+        )
         key = ("spectrum", symmetric, tolerance, exact)
         if key not in self.memo:
             upper = None if symmetric == "combinatorial" else 2.0
