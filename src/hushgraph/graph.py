@@ -213,7 +213,7 @@ class Graph:
         """SHA-256 of nodes, edges, weights and labels: which graph a signal belongs to."""
         digest = hashlib.sha256(np.int64(self.n).tobytes())
         for part in (self.adjacency.indptr.astype(np.int64), self.adjacency.indices.astype(np.int64), self.adjacency.data):
-            digest.update(memoryview(np.ascontiguousarray(part)))
+            digest.update(part.tobytes())
         if self.labels is not None:
             digest.update("\x1f".join(map(str, self.labels)).encode())
         return digest.hexdigest()

@@ -116,24 +116,33 @@ def _cut(levels, n):
 
 @njit(cache=True)
 def _runs(indptr, order, blocks):
-    """Order rows by length inside each block (stable), and list the runs of equal length."""
+    """Order rows by length inside each block (a stable counting sort), and list the runs of equal length."""
     n = len(order)
+    longest = 0
+    for i in range(n):
+        longest = max(longest, indptr[i + 1] - indptr[i])
     result, runs, block_runs = np.empty(n, np.int64), np.empty((n, 4), np.int64), np.zeros(len(blocks), np.int64)
+    counts = np.zeros(longest + 2, np.int64)
     n_runs, pointer = 0, 0
     for b in range(len(blocks) - 1):
-        rows = order[blocks[b] : blocks[b + 1]]
-        lengths = np.empty(len(rows), np.int64)
-        for i in range(len(rows)):
-            lengths[i] = indptr[rows[i] + 1] - indptr[rows[i]]
-        by_length = np.argsort(lengths, kind="mergesort")
-        for i in range(len(rows)):
-            row, length = blocks[b] + i, lengths[by_length[i]]
-            result[row] = rows[by_length[i]]
-            if i == 0 or runs[n_runs - 1, 2] != length:
-                runs[n_runs, 0], runs[n_runs, 2], runs[n_runs, 3] = row, length, pointer
+        top = 0
+        for i in range(blocks[b], blocks[b + 1]):
+            length = indptr[order[i] + 1] - indptr[order[i]]
+            counts[length + 1] += 1
+            top = max(top, length)
+        row = blocks[b]
+        for length in range(top + 1):
+            if counts[length + 1]:
+                runs[n_runs, 0], runs[n_runs, 1] = row, row + counts[length + 1]
+                runs[n_runs, 2], runs[n_runs, 3] = length, pointer
+                pointer += length * counts[length + 1]
                 n_runs += 1
-            runs[n_runs - 1, 1] = row + 1
-            pointer += length
+            counts[length + 1], row = row, row + counts[length + 1]  # from here on, where the next row of that length goes
+        for i in range(blocks[b], blocks[b + 1]):
+            length = indptr[order[i] + 1] - indptr[order[i]]
+            result[counts[length + 1]] = order[i]
+            counts[length + 1] += 1
+        counts[: top + 2] = 0
         block_runs[b + 1] = n_runs
     return result, runs[:n_runs].copy(), block_runs
 
