@@ -111,11 +111,11 @@ def test_smooth_plateau_refuses_a_width_that_is_none(c):
 
 
 def test_wide_smooth_plateau_is_no_partition_which_is_why_it_is_refused():
-    x = np.linspace(0.01, 0.99, 99)
-    band = hg.smooth_plateau(x / 2, c=1.0) - hg.smooth_plateau(x, c=1.0)
-    low = hg.smooth_plateau(x, c=1.0)
-    assert low[x > 0.1].max() < 1  # its plateau is the point 0
-    assert np.all(band > 0)  # and the next band reaches down to 0 with it
+    """The sum of the paper's bands is omega(b^-J x), and b^-J lambda_max is at most 1 / b."""
+    x = np.linspace(0.0, 8.0, 161)
+    J = hg.count_scales(8.0) - 1
+    assert np.all(hg.smooth_plateau(x * 2.0**-J, c=0.5) == 1)
+    assert hg.smooth_plateau(x * 2.0**-J, c=1.0).min() < 0.6
 
 
 @pytest.mark.parametrize("c", [0.05, 0.3, 0.5, 1.0])
