@@ -1,6 +1,6 @@
 """SURE is unbiased, of the coefficients and of the signal, at thresholds that do not look at the noise.
 
-Each test is a two-sided z-test of the mean of SURE minus loss over 4,000 draws of the noise at a fixed seed, with a
+Each test is a two-sided z-test of the mean of SURE minus loss over 4,000 (once 1,000) draws of the noise at a fixed seed, with a
 false-alarm rate of 1e-6, and has a negative control that the same test must reject.
 """
 
@@ -18,7 +18,7 @@ SIGMA, DRAWS, FALSE_ALARM = 1.3, 4000, 1e-6
 
 @pytest.fixture(scope="module")
 def graph():
-    """Sixty nodes with random weights, one of them isolated, in several components."""
+    """Sixty nodes with random weights, in two components and two isolated nodes."""
     bare = hg.datasets.random_geometric(60, radius=0.16, seed=1)
     edges = np.array(bare.adjacency.nonzero()).T
     edges = edges[(edges[:, 0] < edges[:, 1]) & (edges[:, 1] != 59)]
@@ -94,7 +94,7 @@ def test_sure_is_unbiased_for_the_coefficients(graph, truth, noise, kind, laplac
 @pytest.mark.parametrize("kind", FRAMES)
 def test_sure_is_unbiased_with_sigma_per_node(graph, truth, noise, kind, laplacian):
     frame = make_frame(graph, kind, laplacian)
-    sigma = np.linspace(0.5, 2.5, graph.n)
+    sigma = np.geomspace(0.2, 4.0, graph.n)
     F, t = hg.analyze(frame, truth[:, None] + sigma[:, None] * noise), thresholds(frame)
     loss = coefficient_loss(frame, truth, estimate(F, t, rule="james_stein")[0])
     assert_unbiased(hg.sure(F, t, weights=hg.exact_weights(frame, sigma=sigma), sigma=1.0) - loss)
@@ -158,9 +158,9 @@ def test_signal_sure_is_unbiased_for_the_signal(graph, truth, noise, kind, lapla
 @pytest.mark.parametrize("kind", FRAMES)
 def test_signal_sure_is_unbiased_with_sigma_per_node(graph, truth, noise, kind, laplacian):
     frame = make_frame(graph, kind, laplacian)
-    sigma = np.linspace(0.5, 2.5, graph.n)
+    sigma = np.geomspace(0.2, 4.0, graph.n)
     noisy = truth[:, None] + sigma[:, None] * noise
-    value, slope = estimate(hg.analyze(frame, noisy), thresholds(frame), rule="james_stein")
+    value, slope = estimate(hg.analyze(frame, noisy), 2 * thresholds(frame), rule="soft")
     denoised = hg.synthesize(frame, value)
     loss = signal_error(truth, denoised)
 
@@ -170,7 +170,7 @@ def test_signal_sure_is_unbiased_with_sigma_per_node(graph, truth, noise, kind, 
 
     assert_unbiased(sure(sigma) - loss)
     assert_rejected(sure(1.1 * sigma) - loss)
-    assert_rejected(sure(sigma[::-1].copy()) - loss)
+    assert_rejected(sure(np.full(graph.n, np.sqrt(np.mean(sigma**2)))) - loss)
 
 
 def test_random_walks_need_the_weights_of_the_signal_domain(graph, truth, noise):
@@ -189,7 +189,7 @@ def test_sure_of_the_coefficients_is_not_the_risk_of_the_signal(graph, truth, no
     """The signal's error is smaller: synthesis of a tight frame is a projection."""
     frame = make_frame(graph, "exact", laplacian)
     noisy = truth[:, None] + SIGMA * noise
-    F, t = hg.analyze(frame, noisy), thresholds(frame)
+    F, t = hg.analyze(frame, noisy), 3 * thresholds(frame)
     value, slope = estimate(F, t, rule="james_stein")
     denoised, weights = hg.synthesize(frame, value), hg.exact_weights(frame)
     of_coefficients, of_signal = coefficient_loss(frame, truth, value), signal_error(truth, denoised)

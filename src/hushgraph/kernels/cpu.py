@@ -4,7 +4,8 @@ Three ideas on top of the row order of `layout`. (1) Because blocks only touch t
 STEPS degrees on a block while it is in cache, in a diagonal wavefront over the blocks; the terms in between live in a
 small round window and never reach memory. (2) All those terms are added into all scales in one pass. (3) The inverse
 runs the same wavefront backwards (Clenshaw) for all scales together. Threads take stretches of blocks and recompute the
-few terms of their neighbours that they need, so they meet once per STEPS degrees.
+few terms of their neighbours that they need, so they meet once per STEPS degrees. Several signals run side by side in vector
+registers (`lanes`): they share indices and instructions.
 
 Each row adds its neighbours in ascending node number, each scale its terms in ascending degree, whatever the blocks,
 the number of threads or of signals, and no fastmath: the bits never depend on them.
@@ -20,11 +21,13 @@ import numba
 import numpy as np
 from numba import njit, prange
 
+from hushgraph.kernels.lanes import ALL, ONE, WIDTH, get, part, put
 from hushgraph.kernels.layout import Layout, prepare
 
 __all__ = ["cores_for", "forward", "inverse", "prepare", "product", "signless_product"]
 
 STEPS = 12  # degrees climbed in one sweep of the wavefront
+LANE_STEPS = 6  # likewise with several signals side by side, whose window is wider
 SLICE = 256  # values mixed at once: STEPS slices of them fit the first-level cache
 WHOLE = 2**62 - 1  # mask of a vector that is not round
 
@@ -50,21 +53,34 @@ def inverse(layout, coefficients, bands, scale):
 def _run(layout, theta, scale, signals, bands, *, backward):
     """Forward: T_k x summed into the bands. Backward: b_k = u_k + 2 (scale L - I) b_{k+1} - b_{k+2}, u_k = sum_j theta_jk F_j."""
     operator = _recurrence(layout, scale, signals.dtype)
-    n_terms = len(theta) if backward else theta.shape[1]
+    n_blocks, signals = len(layout.blocks) - 1, signals[:, None]
+    chunks = max(1, min(numba.get_num_threads(), n_blocks // (4 * STEPS))) if layout.wavefront else 1
     with _one_at_a_time:
-        pairs, windows, mask, rows = _workspace(layout, bands.shape[1], signals.dtype)
-        if len(windows) == 1 and layout.wavefront:
-            _columns(operator, theta, layout.order, signals, bands, pairs, windows, mask, backward)
+        if chunks == 1 and layout.wavefront:
+            mask = _window_mask(layout)
+            shape = LANE_STEPS + 2, (mask + 1 + _widest(layout)) * WIDTH
+            _columns(operator, theta, layout.order, signals, bands, shape, mask, backward)
             return
-        for signal, band in zip(signals, bands, strict=True):
-            old, new = pairs[:2], pairs[2:]
-            old[:] = 0
-            _gather(layout.order, band if backward else signal[None], rows if backward else old[1:])
-            for k in range(0 if backward else 1, n_terms, STEPS):
-                steps = min(STEPS, n_terms - k)
-                _sweep(k, steps, operator, theta, old, new, windows, mask, rows, backward, layout.wavefront)
-                old, new = new, old
-            _scatter(layout.order, old[1:] if backward else rows, signal[None] if backward else band)
+        start = 0
+        while start < len(signals):  # WIDTH signals side by side; one or two at the end by themselves
+            lanes = ALL if len(signals) - start > 2 else ONE
+            stop = start + len(lanes)
+            work = _workspace(layout, bands.shape[1], signals.dtype, chunks, len(lanes))
+            _transform(layout, operator, theta, signals[start:stop], bands[start:stop], *work, backward, lanes)
+            start = stop
+
+
+def _transform(layout, operator, theta, signals, bands, pairs, windows, mask, rows, backward, lanes):
+    """All cores on the same signals, as many as there are lanes."""
+    old, new, width = pairs[:2], pairs[2:], len(lanes)
+    n_terms, most = len(theta) if backward else theta.shape[1], windows.shape[1] - 2
+    old[:] = 0
+    _gather(layout.order, bands if backward else signals, rows if backward else old[1:], width)
+    for k in range(0 if backward else 1, n_terms, most):
+        steps = min(most, n_terms - k)
+        _sweep(k, steps, operator, theta, old, new, windows, mask, rows, backward, layout.wavefront, lanes)
+        old, new = new, old
+    _scatter(layout.order, old[1:] if backward else rows, signals if backward else bands, width)
 
 
 def product(layout: Layout, x, out):
@@ -127,82 +143,79 @@ def _window_mask(layout):
     return (1 << int(np.max(layout.blocks[reach:] - layout.blocks[:-reach], initial=1) - 1).bit_length()) - 1
 
 
+def _widest(layout):
+    return int(np.diff(layout.blocks).max(initial=0))
+
+
 class _Workspace(NamedTuple):
     """Four whole vectors (the two last terms before and after a sweep), a round window per stretch, bands in row order."""
 
     pairs: np.ndarray
     windows: np.ndarray
     mask: int
-    bands: np.ndarray
+    rows: np.ndarray
 
 
-def _workspace(layout, n_scales, dtype):
+def _workspace(layout, n_scales, dtype, chunks, width):
     """Room for one transform, kept between calls."""
-    n, n_blocks = len(layout.order), len(layout.blocks) - 1
-    chunks, length, mask = 1, n, WHOLE
-    if layout.wavefront:
-        chunks = max(1, min(numba.get_num_threads(), n_blocks // (4 * STEPS)))
-        mask = _window_mask(layout)
-        length = mask + 1 + int(np.diff(layout.blocks).max(initial=0))  # and a tail, for a block that sticks out
-    work = layout.workspace.get(np.dtype(dtype).str)
-    if work is None or len(work.windows) != chunks or len(work.bands) < n_scales:
-        windows = np.empty((chunks, STEPS + 2, length), dtype)
-        work = _Workspace(np.empty((4, n), dtype), windows, mask, np.empty((n_scales, n), dtype))
-        layout.workspace[np.dtype(dtype).str] = work
-    return work._replace(bands=work.bands[:n_scales])
+    key, n = (np.dtype(dtype).str, width), len(layout.order)
+    mask = _window_mask(layout) if layout.wavefront else WHOLE
+    length = mask + 1 + _widest(layout) if layout.wavefront else n  # with a tail, for a block that sticks out
+    work = layout.workspace.get(key)
+    if work is None or len(work.windows) != chunks or len(work.rows) < n_scales:
+        windows = np.empty((chunks, (STEPS if width == 1 else LANE_STEPS) + 2, length * width), dtype)
+        work = _Workspace(np.empty((4, n * width), dtype), windows, mask, np.empty((n_scales, n * width), dtype))
+        layout.workspace[key] = work
+    return work._replace(rows=work.rows[:n_scales])
 
 
 # ---- rows -------------------------------------------------------------------------------------------------------
 
 
 @njit(cache=True, forceinline=True)
-def _rows(count, pointer, length, indices, values, shift, row_shift, gain, factor, x, own, before, start, out):
+def _rows(count, pointer, length, indices, values, shift, row_shift, gain, factor, x, own, before, start, out, lanes):
     """out = [start +] shift own - gain sum of neighbours - before, for rows of one length.
 
     `x` is where neighbours are looked up; everything else begins at the first row. `factor` is in shift and gain already.
     """
     for i in range(count):
-        q = np.uint64(pointer + i * length)
-        total = gain - gain  # 0 in the dtype of the signal
+        row, q = np.uint64(i), np.uint64(pointer + i * length)
+        term = (shift if row_shift is None else factor * row_shift[row]) * get(own, row, lanes)
         if length > 0:
-            total = x[np.uint64(indices[q])] if values is None else values[q] * x[np.uint64(indices[q])]
-        for p in range(1, length):
-            neighbour = x[np.uint64(indices[q + np.uint64(p)])]
-            total += neighbour if values is None else values[q + np.uint64(p)] * neighbour
-        diagonal = shift if row_shift is None else factor * row_shift[i]
-        if start is None:
-            out[i] = diagonal * own[i] - gain * total - before[i]
-        else:
-            out[i] = start[i] + (diagonal * own[i] - gain * total - before[i])
+            total = get(x, np.uint64(indices[q]), lanes)
+            if values is not None:
+                total = values[q] * total
+            for p in range(1, length):
+                neighbour = get(x, np.uint64(indices[q + np.uint64(p)]), lanes)
+                total = total + (neighbour if values is None else values[q + np.uint64(p)] * neighbour)
+            term = term - gain * total
+        term = term - get(before, row, lanes)
+        if start is not None:
+            term = get(start, row, lanes) + term
+        put(out, row, term, lanes)
 
 
 @njit(cache=True)
-def _part(array, lo, hi):
-    if array is None:
-        return None
-    return array[lo:hi]
-
-
-@njit(cache=True)
-def _block(b, operator, factor, x, own, before, start, out):
+def _block(b, operator, factor, x, own, before, start, out, lanes):
     """One step of the recurrence on one block; short rows get loops of constant length, which the compiler unrolls."""
     blocks, block_runs, runs, run_shift, indices, values, row_shift, gain, _ = operator
     gain = factor * gain
     for r in range(block_runs[b], block_runs[b + 1]):
         first, last, length, place = runs[r]
         i, count, shift = first - blocks[b], last - first, factor * run_shift[r]
-        shifts, starts = _part(row_shift, first, last), _part(start, i, i + count)
-        here, prior, there = own[i : i + count], before[i : i + count], out[i : i + count]
+        lo, hi = i * len(lanes), (i + count) * len(lanes)
+        shifts, starts = part(row_shift, first, last), part(start, lo, hi)
+        here, prior, there = own[lo:hi], before[lo:hi], out[lo:hi]
         if length == 1:
-            _rows(count, place, 1, indices, values, shift, shifts, gain, factor, x, here, prior, starts, there)
+            _rows(count, place, 1, indices, values, shift, shifts, gain, factor, x, here, prior, starts, there, lanes)
         elif length == 2:
-            _rows(count, place, 2, indices, values, shift, shifts, gain, factor, x, here, prior, starts, there)
+            _rows(count, place, 2, indices, values, shift, shifts, gain, factor, x, here, prior, starts, there, lanes)
         elif length == 3:
-            _rows(count, place, 3, indices, values, shift, shifts, gain, factor, x, here, prior, starts, there)
+            _rows(count, place, 3, indices, values, shift, shifts, gain, factor, x, here, prior, starts, there, lanes)
         elif length == 4:
-            _rows(count, place, 4, indices, values, shift, shifts, gain, factor, x, here, prior, starts, there)
+            _rows(count, place, 4, indices, values, shift, shifts, gain, factor, x, here, prior, starts, there, lanes)
         else:
-            _rows(count, place, length, indices, values, shift, shifts, gain, factor, x, here, prior, starts, there)
+            _rows(count, place, length, indices, values, shift, shifts, gain, factor, x, here, prior, starts, there, lanes)
 
 
 @njit(cache=True, parallel=True)
@@ -212,7 +225,7 @@ def _product(operator, x, zeros, out, want_ratio):
     marks = np.zeros(len(blocks) - 1)
     for b in prange(len(blocks) - 1):
         here, there = x[blocks[b] : blocks[b + 1]], out[blocks[b] : blocks[b + 1]]
-        _block(b, operator, half + half, x, here, zeros, None, there)
+        _block(b, operator, half + half, x, here, zeros, None, there, ONE)
         mark = 0.0
         if want_ratio:
             for i in range(len(here)):
@@ -262,38 +275,37 @@ def _mix(target, target_place, source, source_place, count, theta, fresh):
 
 
 @njit(cache=True)
-def _stage(b, stage, k, steps, operator, theta, old, window, mask, bands, backward):
-    lo, hi, half = operator[0][b], operator[0][b + 1], operator[8]
-    place, size = lo & mask, hi - lo
+def _stage(b, stage, k, steps, operator, theta, old, window, mask, bands, backward, lanes):
+    lo, hi, half, width = operator[0][b], operator[0][b + 1], operator[8], len(lanes)
+    place, size = (lo & mask) * width, (hi - lo) * width
     last = place + size
     if stage == 0:
-        window[0, place:last] = old[0, lo:hi]
-        window[1, place:last] = old[1, lo:hi]
+        window[0, place:last] = old[0, lo * width : hi * width]
+        window[1, place:last] = old[1, lo * width : hi * width]
         if backward:
-            _mix(window[2:], place, bands, lo, size, theta[k : k + steps], True)
-        _wrap(window[1], last, mask)
+            _mix(window[2:], place, bands, lo * width, size, theta[k : k + steps], True)
+        _wrap(window[1], last, (mask + 1) * width)
         return
     own, before, out = window[stage, place:last], window[stage - 1, place:last], window[stage + 1, place:last]
     term = k + stage - 1
     if backward:
-        _block(b, operator, half if term == len(theta) - 1 else half + half, window[stage], own, before, out, out)
+        _block(b, operator, half if term == len(theta) - 1 else half + half, window[stage], own, before, out, out, lanes)
     else:
-        _block(b, operator, half if term == 1 else half + half, window[stage], own, before, None, out)
-    _wrap(window[stage + 1], last, mask)
+        _block(b, operator, half if term == 1 else half + half, window[stage], own, before, None, out, lanes)
+    _wrap(window[stage + 1], last, (mask + 1) * width)
 
 
 @njit(cache=True)
-def _wrap(row, last, mask):
-    over = last - mask - 1
-    if over > 0:
-        row[:over] = row[mask + 1 : last]
+def _wrap(row, last, length):
+    if last > length:
+        row[: last - length] = row[length:last]
 
 
 @njit(cache=True)
-def _finish(b, k, steps, operator, theta, new, window, mask, bands, backward):
+def _finish(b, k, steps, operator, theta, new, window, mask, bands, backward, width):
     """The last two terms of a block, and what its terms add to the bands (at first also T_0)."""
-    lo, hi = operator[0][b], operator[0][b + 1]
-    place = lo & mask
+    lo, hi = operator[0][b] * width, operator[0][b + 1] * width
+    place = (operator[0][b] & mask) * width
     new[0, lo:hi] = window[steps, place : place + hi - lo]
     new[1, lo:hi] = window[steps + 1, place : place + hi - lo]
     if not backward:
@@ -302,77 +314,77 @@ def _finish(b, k, steps, operator, theta, new, window, mask, bands, backward):
 
 
 @njit(cache=True)
-def _climb(first, last, k, steps, operator, theta, old, new, window, mask, bands, backward):
+def _climb(first, last, k, steps, operator, theta, old, new, window, mask, bands, backward, lanes):
     """The stretch of blocks first..last, with the terms of the blocks around it that it needs."""
     n_blocks = len(operator[0]) - 1
     for front in range(max(0, first - steps), min(n_blocks, last + steps) + steps):
         for stage in range(steps + 1):
             b, margin = front - stage, steps - stage
             if max(0, first - margin) <= b < min(n_blocks, last + margin):
-                _stage(b, stage, k, steps, operator, theta, old, window, mask, bands, backward)
+                _stage(b, stage, k, steps, operator, theta, old, window, mask, bands, backward, lanes)
         if first <= front - steps < last:
-            _finish(front - steps, k, steps, operator, theta, new, window, mask, bands, backward)
+            _finish(front - steps, k, steps, operator, theta, new, window, mask, bands, backward, len(lanes))
 
 
 @njit(cache=True, parallel=True)
-def _sweep(k, steps, operator, theta, old, new, windows, mask, bands, backward, wavefront):
+def _sweep(k, steps, operator, theta, old, new, windows, mask, bands, backward, wavefront, lanes):
     n_blocks, chunks = len(operator[0]) - 1, len(windows)
     if wavefront:
         for c in prange(chunks):
             first, last = n_blocks * c // chunks, n_blocks * (c + 1) // chunks
-            _climb(first, last, k, steps, operator, theta, old, new, windows[c], mask, bands, backward)
+            _climb(first, last, k, steps, operator, theta, old, new, windows[c], mask, bands, backward, lanes)
     else:
         for stage in range(steps + 1):
             for b in prange(n_blocks):
-                _stage(b, stage, k, steps, operator, theta, old, windows[0], mask, bands, backward)
+                _stage(b, stage, k, steps, operator, theta, old, windows[0], mask, bands, backward, lanes)
         for b in prange(n_blocks):
-            _finish(b, k, steps, operator, theta, new, windows[0], mask, bands, backward)
+            _finish(b, k, steps, operator, theta, new, windows[0], mask, bands, backward, len(lanes))
 
 
 @njit(cache=True, parallel=True)
-def _gather(order, sources, targets):
-    """Rows in the order of the layout."""
+def _gather(order, sources, targets, width):
+    """Signals side by side in the order of the layout; missing ones repeat the last."""
     for i in prange(len(order)):
-        for j in range(len(sources)):
-            targets[j, i] = sources[j, order[i]]
+        for j in range(len(targets)):
+            for m in range(width):
+                targets[j, i * width + m] = sources[min(m, len(sources) - 1), j, order[i]]
 
 
 @njit(cache=True, parallel=True)
-def _scatter(order, sources, targets):
+def _scatter(order, sources, targets, width):
     """Back to the order of the nodes."""
     for i in prange(len(order)):
         for j in range(len(sources)):
-            targets[j, order[i]] = sources[j, i]
+            for m in range(len(targets)):
+                targets[m, j, order[i]] = sources[j, i * width + m]
 
 
 @njit(cache=True, parallel=True)
-def _columns(operator, theta, order, signals, bands, pairs, windows, mask, backward):
-    """Signals (m, n) to bands (m, n_scales, n) or back on a small graph: each core takes whole signals."""
-    n_blocks = len(operator[0]) - 1
+def _columns(operator, theta, order, signals, bands, shape, mask, backward):
+    """Signals (m, 1, n) to bands (m, n_scales, n) or back on a small graph: each core takes WIDTH signals at a time."""
+    n, n_blocks, count = len(order), len(operator[0]) - 1, len(signals)
     n_terms = len(theta) if backward else theta.shape[1]
-    for m in prange(len(signals)):
-        pair, window = np.zeros_like(pairs), np.empty_like(windows[0])
-        mine, side = bands[m][:, order], 0
-        if not backward:
-            pair[1] = signals[m][order]
-        for k in range(0 if backward else 1, n_terms, STEPS):
-            steps = min(STEPS, n_terms - k)
-            _climb(
-                0,
-                n_blocks,
-                k,
-                steps,
-                operator,
-                theta,
-                pair[side : side + 2],
-                pair[2 - side : 4 - side],
-                window,
-                mask,
-                mine,
-                backward,
-            )
+    for group in prange((count + WIDTH - 1) // WIDTH):
+        first = group * WIDTH
+        pair, window = np.zeros((4, n * WIDTH), signals.dtype), np.empty(shape, signals.dtype)
+        mine, side = np.empty((bands.shape[1], n * WIDTH), signals.dtype), 0
+        for m in range(WIDTH):
+            column = min(first + m, count - 1)
+            for i in range(n):
+                if backward:
+                    for j in range(len(mine)):
+                        mine[j, i * WIDTH + m] = bands[column, j, order[i]]
+                else:
+                    pair[1, i * WIDTH + m] = signals[column, 0, order[i]]
+        for k in range(0 if backward else 1, n_terms, LANE_STEPS):
+            steps = min(LANE_STEPS, n_terms - k)
+            old, new = pair[side : side + 2], pair[2 - side : 4 - side]
+            _climb(0, n_blocks, k, steps, operator, theta, old, new, window, mask, mine, backward, ALL)
             side = 2 - side
-        if backward:
-            signals[m][order] = pair[side + 1]
-        else:
-            bands[m][:, order] = mine
+        for m in range(min(WIDTH, count - first)):
+            for i in range(n):
+                if backward:
+                    signals[first + m, 0, order[i]] = pair[side + 1, i * WIDTH + m]
+                else:
+                    for j in range(len(mine)):
+                        bands[first + m, j, order[i]] = mine[j, i * WIDTH + m]
