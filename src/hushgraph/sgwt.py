@@ -149,7 +149,8 @@ def _probe(frame: Frame, noise: Noise, settings: Settings, weights) -> Probed:
         return Probed(count, eps, bands, raw, raw, "given")
     if exact:
         raw = exact_weights(frame, sigma=noise.per_node)
-        return Probed(count, eps, bands, raw, exact_weights(frame, sigma=noise.per_node, domain="signal"), "exact")
+        walk = frame.laplacian == "random_walk"
+        return Probed(count, eps, bands, raw, exact_weights(frame, sigma=noise.per_node, domain="signal") if walk else raw, "exact")
     raw = weights_of(frame, eps, bands, domain="coefficients")
     signal_weights = weights_of(frame, eps, bands, domain="signal") if frame.laplacian == "random_walk" else raw
     return Probed(count, eps[:RISK_PROBES], bands[:RISK_PROBES], raw, signal_weights, "probes")
