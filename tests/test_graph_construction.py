@@ -615,6 +615,14 @@ def test_upper_bound_is_sharp_on_stars(leaves):
     assert leaves + 1 <= star.lambda_upper <= (leaves + 1) * (1 + 1e-3)
 
 
+@pytest.mark.parametrize("n", range(2, 41))
+def test_complete_graphs_have_their_spectrum(n):
+    """All eigenvalues but one are n, or n / (n - 1): as repeated as can be."""
+    graph = Graph.from_scipy(np.ones((n, n)) - np.eye(n))
+    assert graph.lambda_max == pytest.approx(n, rel=1e-12)
+    assert graph.spectrum("normalized").lambda_max == pytest.approx(n / (n - 1), rel=1e-12)
+
+
 GENERATED = {
     "city": lambda: hg.datasets.city(2000),
     "roads": lambda: hg.datasets.roads(2000),

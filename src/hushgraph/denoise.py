@@ -100,7 +100,8 @@ def denoise(
         As in `monte_carlo_weights`. Equal input gives equal bits.
     missing : {"error", "drop", "fill"}
         What NaN means. "drop": such nodes are taken out of the graph, and stay NaN. "fill": likewise, and then they get
-        the values that make the result harmonic there (the weighted mean of the neighbours).
+        the values that make the result harmonic there (the weighted mean of the neighbours). With several signals, a node
+        that is missing in one is taken out for all.
 
     Examples
     --------

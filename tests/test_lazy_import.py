@@ -1,0 +1,177 @@
+"""Importing the package costs nothing, names stay what they are, and only the first process ever compiles."""
+
+import json
+import os
+import pickle
+import subprocess
+import sys
+from importlib import metadata
+from types import ModuleType
+
+import pytest
+
+import hushgraph as hg
+
+OPTIONAL = ["matplotlib", "pandas", "sklearn", "networkx", "igraph"]
+HEAVY = ["numpy", "numba", "scipy", "typer", "rich", *OPTIONAL]
+
+
+def run(code, **env):
+    """What a fresh Python prints, read as JSON; warnings are errors there too."""
+    command = [sys.executable, "-W", "error", "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **env}, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+# ---- the cost of an import -----------------------------------------------------------------------------------------
+
+
+def test_an_import_loads_nothing_heavy():
+    loaded = run(
+        "import json, sys, hushgraph, hushgraph.datasets; dir(hushgraph); hushgraph.__version__; hushgraph.__all__\n"
+        f"print(json.dumps([name for name in {HEAVY} if name in sys.modules]))"
+    )
+    assert loaded == []
+
+
+def test_the_core_loads_no_extra():
+    code = "import hushgraph as hg, json, sys; [hg.Graph, hg.denoise, hg.sure, hg.datasets.grid, hg.plot_maps]"
+    assert run(f"{code}; print(json.dumps([name for name in {[*OPTIONAL, 'typer', 'rich']} if name in sys.modules]))") == []
+
+
+def test_a_graph_is_at_hand_at_once():
+    code = (
+        "import json, time, numpy, numba, scipy.linalg, scipy.sparse.linalg, scipy.sparse.csgraph\n"
+        "start = time.perf_counter()\n"
+        "import hushgraph as hg; hg.Graph\n"
+        "print(json.dumps(time.perf_counter() - start))"
+    )
+    assert min(run(code) for _ in range(3)) < 0.15
+
+
+# ---- names ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", hg.__all__)
+def test_every_name_resolves_and_is_listed(name):
+    value = getattr(hg, name)
+    assert value.__doc__
+    assert name in dir(hg)
+    assert isinstance(value, ModuleType) == (name == "datasets")
+
+
+@pytest.mark.parametrize("name", hg.datasets.__all__)
+def test_every_data_set_resolves_and_is_listed(name):
+    assert callable(getattr(hg.datasets, name))
+    assert name in dir(hg.datasets)
+
+
+def test_names_are_unique_and_star_imports_them():
+    assert len(set(hg.__all__)) == len(hg.__all__)
+    missing = run(
+        "import json; space = {}; exec('from hushgraph import *', space); import hushgraph\n"
+        "print(json.dumps([name for name in hushgraph.__all__ if name not in space]))"
+    )
+    assert missing == []
+
+
+@pytest.mark.parametrize("module", [hg, hg.datasets])
+def test_unknown_names_are_attribute_errors(module):
+    assert not hasattr(module, "nowhere")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "import hushgraph.denoise",
+        "from hushgraph.denoise import Denoised",
+        "import hushgraph.partition",
+        "from hushgraph import denoise, partition, shrink; import hushgraph.shrink",
+        "import importlib; importlib.import_module('hushgraph.estimator'); importlib.import_module('hushgraph.denoise')",
+    ],
+)
+def test_functions_stay_functions(statement):
+    kinds = run(
+        f"import json, hushgraph\n{statement}\n"
+        "print(json.dumps([type(getattr(hushgraph, name)).__name__ for name in ['denoise', 'partition', 'shrink']]))"
+    )
+    assert kinds == ["function"] * 3
+
+
+@pytest.mark.parametrize("name", ["denoise", "partition", "shrink", "Graph", "Denoised"])
+def test_names_survive_pickling(name):
+    assert pickle.loads(pickle.dumps(getattr(hg, name))) is getattr(hg, name)
+
+
+def test_version_is_the_installed_one():
+    assert hg.__version__ == metadata.version("hushgraph")
+
+
+# ---- compilation ---------------------------------------------------------------------------------------------------
+
+COUNT_COMPILATIONS = """
+import json, sys
+import numpy as np, hushgraph as hg
+hg.denoise(hg.datasets.grid(4, 5), np.arange(20.0), sigma=1.0, method="sgwt_sure")
+from numba.core.dispatcher import Dispatcher
+counts = {}
+for module in [module for name, module in sys.modules.items() if name.startswith("hushgraph.")]:
+    for name, value in vars(module).items():
+        if isinstance(value, Dispatcher):
+            stats = value.stats
+            counts[f"{module.__name__}.{name}"] = sum(stats.cache_misses.values()), sum(stats.cache_hits.values())
+print(json.dumps(counts))
+"""
+
+
+def test_a_second_process_compiles_nothing(tmp_path):
+    first = run(COUNT_COMPILATIONS, NUMBA_CACHE_DIR=str(tmp_path))
+    compiled = {name for name, (misses, _) in first.items() if misses}
+    assert "hushgraph.kernels.cpu._columns" in compiled, "nothing was compiled, so the second process proves nothing"
+    second = run(COUNT_COMPILATIONS, NUMBA_CACHE_DIR=str(tmp_path))
+    assert {name for name, (misses, _) in second.items() if misses} == set()
+    assert second["hushgraph.kernels.cpu._columns"][1] >= 1
+
+
+# ---- extras --------------------------------------------------------------------------------------------------------
+
+WITHOUT = """
+import json, sys
+sys.modules.update(dict.fromkeys({names}))
+import numpy as np, hushgraph as hg
+grid, y = hg.datasets.grid(3, 3), np.arange(9.0)
+try:
+    {call}
+except ImportError as error:
+    print(json.dumps(str(error)))
+else:
+    print(json.dumps("worked"))
+"""
+
+
+@pytest.mark.parametrize(
+    ("module", "call", "extra"),
+    [
+        ("matplotlib", "hg.plot_graph_signal(grid, y)", "plot"),
+        ("matplotlib", "hg.plot_maps(grid, {'noisy': y})", "plot"),
+        ("sklearn", "hg.WaveletDenoiser", "sklearn"),
+        ("sklearn", "from hushgraph import WaveletDenoiser", "sklearn"),
+        ("pandas", "hg.denoise(grid, y, sigma=1.0, method='sgwt_exact').to_series()", "pandas"),
+    ],
+)
+def test_a_missing_extra_is_named(module, call, extra):
+    text = run(WITHOUT.format(names=[module], call=call))
+    assert f"hushgraph[{extra}]" in text
+    assert "pip install" in text
+    assert extra in metadata.metadata("hushgraph").get_all("Provides-Extra")
+
+
+def test_the_core_needs_no_extra():
+    calls = [
+        "hg.denoise(grid, y, sigma=1.0)",
+        "hg.denoise(grid, dict(enumerate(y)), sigma=1.0)",
+        "hg.Graph.from_edges([(0, 1)], labels=['a', 'b']).align({'a': 1, 'b': 2})",
+        "dir(hg)",
+    ]
+    assert run(WITHOUT.format(names=OPTIONAL, call="; ".join(calls))) == "worked"
