@@ -35,10 +35,10 @@ _one_at_a_time = threading.Lock()  # every call takes all cores; two at once wou
 
 
 def forward(layout, coefficients, signals, scale):
-    """All rho_j(L) x of each signal x, (m, n) -> (m, n_scales, n)."""
+    """All rho_j(L) x of each signal x, (m, n) -> (m, n_scales, n). Read-only input is copied: it has a type of its own."""
     out = np.empty((len(signals), len(coefficients), signals.shape[1]), dtype=signals.dtype)
     theta = np.ascontiguousarray(coefficients, dtype=signals.dtype)
-    _run(layout, theta, scale, np.ascontiguousarray(signals), out, backward=False)
+    _run(layout, theta, scale, np.require(signals, requirements="CW"), out, backward=False)
     return out
 
 
@@ -46,7 +46,7 @@ def inverse(layout, coefficients, bands, scale):
     """sum_j rho_j(L) F_j, (m, n_scales, n) -> (m, n)."""
     out = np.empty((len(bands), bands.shape[2]), dtype=bands.dtype)
     theta = np.ascontiguousarray(coefficients[:, ::-1].T, dtype=bands.dtype)  # Clenshaw comes down from the highest degree
-    _run(layout, theta, scale, out, np.ascontiguousarray(bands), backward=True)
+    _run(layout, theta, scale, out, np.require(bands, requirements="CW"), backward=True)
     return out
 
 
@@ -74,11 +74,12 @@ def _transform(layout, operator, theta, signals, bands, pairs, windows, mask, ro
     """All cores on the same signals, as many as there are lanes."""
     old, new, width = pairs[:2], pairs[2:], len(lanes)
     n_terms, most = len(theta) if backward else theta.shape[1], windows.shape[1] - 2
+    sweep = _sweep if layout.wavefront else _sweep_plainly
     old[:] = 0
     _gather(layout.order, bands if backward else signals, rows if backward else old[1:], width)
     for k in range(0 if backward else 1, n_terms, most):
         steps = min(most, n_terms - k)
-        _sweep(k, steps, operator, theta, old, new, windows, mask, rows, backward, layout.wavefront, lanes)
+        sweep(k, steps, operator, theta, old, new, windows, mask, rows, backward, lanes)
         old, new = new, old
     _scatter(layout.order, old[1:] if backward else rows, signals if backward else bands, width)
 
@@ -131,9 +132,7 @@ def _operator(layout, gain, own, offset, dtype, round_indices=None):
 def _recurrence(layout, scale, dtype):
     """2 (scale L - I), with neighbours looked up in the round window."""
     if "round indices" not in layout.workspace:
-        mask = _window_mask(layout)
-        small = np.uint16 if mask < 2**16 else np.uint32
-        layout.workspace["round indices"] = (layout.indices & np.uint32(mask)).astype(small) if layout.wavefront else layout.indices
+        layout.workspace["round indices"] = layout.indices & np.uint32(_window_mask(layout)) if layout.wavefront else layout.indices
     return _operator(layout, 2 * scale, 2 * scale, -2.0, np.dtype(dtype), layout.workspace["round indices"])
 
 
@@ -327,18 +326,23 @@ def _climb(first, last, k, steps, operator, theta, old, new, window, mask, bands
 
 
 @njit(cache=True, parallel=True)
-def _sweep(k, steps, operator, theta, old, new, windows, mask, bands, backward, wavefront, lanes):
+def _sweep(k, steps, operator, theta, old, new, windows, mask, bands, backward, lanes):
+    """One wavefront per core."""
     n_blocks, chunks = len(operator[0]) - 1, len(windows)
-    if wavefront:
-        for c in prange(chunks):
-            first, last = n_blocks * c // chunks, n_blocks * (c + 1) // chunks
-            _climb(first, last, k, steps, operator, theta, old, new, windows[c], mask, bands, backward, lanes)
-    else:
-        for stage in range(steps + 1):
-            for b in prange(n_blocks):
-                _stage(b, stage, k, steps, operator, theta, old, windows[0], mask, bands, backward, lanes)
+    for c in prange(chunks):
+        first, last = n_blocks * c // chunks, n_blocks * (c + 1) // chunks
+        _climb(first, last, k, steps, operator, theta, old, new, windows[c], mask, bands, backward, lanes)
+
+
+@njit(cache=True, parallel=True)
+def _sweep_plainly(k, steps, operator, theta, old, new, windows, mask, bands, backward, lanes):
+    """Stage after stage, for graphs without thin levels (small worlds); the window is as long as the graph."""
+    n_blocks = len(operator[0]) - 1
+    for stage in range(steps + 1):
         for b in prange(n_blocks):
-            _finish(b, k, steps, operator, theta, new, windows[0], mask, bands, backward, len(lanes))
+            _stage(b, stage, k, steps, operator, theta, old, windows[0], mask, bands, backward, lanes)
+    for b in prange(n_blocks):
+        _finish(b, k, steps, operator, theta, new, windows[0], mask, bands, backward, len(lanes))
 
 
 @njit(cache=True, parallel=True)
