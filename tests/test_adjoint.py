@@ -189,7 +189,8 @@ def test_batch_equals_loop(laplacian, dtype, columns):
     frame = frame_of(irregular(), "chebyshev", laplacian)
     X, Y = signal_on(frame.graph, columns=columns).astype(dtype), bands_on(frame, columns=columns).astype(dtype)
     bands, signals = hg.analyze(frame, X), hg.synthesize(frame, Y)
-    assert bands.shape == Y.shape and signals.shape == X.shape
+    assert bands.shape == Y.shape
+    assert signals.shape == X.shape
     for k in range(columns):
         np.testing.assert_array_equal(bands[:, :, k], hg.analyze(frame, X[:, k]))
         np.testing.assert_array_equal(signals[:, k], hg.synthesize(frame, Y[:, :, k]))
@@ -207,12 +208,6 @@ def test_batch_of_the_exact_frame_equals_loop_up_to_rounding(laplacian):
     frame = frame_of(irregular(), "exact", laplacian)
     X = signal_on(frame.graph, columns=3)
     assert relative_error(hg.analyze(frame, X), np.stack([hg.analyze(frame, x) for x in X.T], axis=2)) <= 1e-13
-
-
-def test_batch_of_no_signals_is_empty():
-    frame = frame_of(irregular(), "chebyshev")
-    assert hg.analyze(frame, np.empty((52, 0))).shape == (frame.n_scales, 52, 0)
-    assert hg.synthesize(frame, np.empty((frame.n_scales, 52, 0))).shape == (52, 0)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -271,7 +266,7 @@ def test_results_of_earlier_calls_are_not_overwritten():
         (lambda f: hg.as_linear_operator(f.graph), TypeError, "frame must come from"),
         (lambda f: hg.synthesize(f, np.ones((f.n_scales, 51))), ValueError, "coefficients must have shape"),
         (lambda f: hg.synthesize(f, np.ones(52)), ValueError, "coefficients must have shape"),
-        (lambda f: hg.synthesize(f, np.full((f.n_scales, 52), np.nan)), ValueError, "coefficients must be finite"),
+        (lambda f: hg.synthesize(f, np.full((f.n_scales, 52), np.nan)), ValueError, "coefficients .*NaN"),
     ],
 )
 def test_bad_input_is_refused_with_a_reason(call, error, text):

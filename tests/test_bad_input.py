@@ -86,21 +86,6 @@ def outcome(call, names):
         return None, f"{type(error).__name__}: {error}"
 
 
-@pytest.fixture
-def finite_or_refused(names):
-    """The finite value of the call, or None when it was refused with these words."""
-
-    def check(call, words):
-        value, text = outcome(call, names)
-        if value is None:
-            assert re.search(words, text), text
-        else:
-            assert np.isfinite(value).all(), f"silently not finite: {value}"
-        return value
-
-    return check
-
-
 # ---- things of the wrong kind, in every function that takes them ---------------------------------------------------
 
 
@@ -162,6 +147,7 @@ def test_a_frame_belongs_to_the_graph(call, other, refused):
         "y[:-1]": r"one row per node: expected \(20,\) or \(20, m\), got \(19,\)",
         "np.stack([y, y, y])": r"got \(3, 20\); pass Y.T if signals are rows",
         "np.zeros((20, 2, 2))": r"got \(20, 2, 2\)",
+        "np.zeros((20, 0))": "signal has no columns",
         "5.0": r"expected \(20,\).*got \(\)",
         "None": "real numbers; got",
         "'abc'": "real numbers; got dtype <U3",
@@ -170,7 +156,7 @@ def test_a_frame_belongs_to_the_graph(call, other, refused):
         "y.astype(object)": "real numbers; got dtype object",
         "y * 1j": "real numbers; got dtype complex128",
         "y.astype('datetime64[s]')": "real numbers; got dtype datetime64",
-        "[[1, 2], [3]]": "signal needs one row per node",
+        "[[1, 2], [3]]": "signal must hold real numbers; got rows of unequal length",
         "[nan] + [0.0] * 19": "1 entries that are NaN or infinite",
         "[0.0, inf, -inf] + [0.0] * 17": "2 entries that are NaN or infinite",
         "np.ma.masked_less(y, 5)": "mask|NaN",
@@ -470,6 +456,7 @@ def test_scaled_oracle_needs_weights(refused):
         "F.T": r"\(20, 5\)",
         "F[0]": r"\(20,\)",
         "F[None]": r"\(1, 5, 20\)",
+        "np.zeros((5, 20, 0))": r"\(5, 20, 0\)",
         "5.0": r"\(\)",
         "None": r"(\(\)|real numbers)",
         "F * nan": "finite",
@@ -544,7 +531,7 @@ def test_weights_fit_the_frame(call, bad, words, refused):
         "5.0, 1.0": r"one scale|\(n,\)|\(\)",
         "F[0] * nan, W[0]": "finite",
         "F[0], W[0] * nan": "finite",
-        "np.where(F[0] > 0, F[0], inf), W[0]": "finite",
+        "np.where(F[1] > 0, F[1], inf), W[0]": "finite",
         "F[0] * 1j, W[0]": "real numbers",
         "F[0].astype(str), W[0]": "real numbers",
         "F[0], W[0], scale=np.ones(3)": r"scale.*\(3,\)",
@@ -586,25 +573,25 @@ def test_a_curve_is_of_one_scale(bad, words, refused):
         "[(0, 1)], n=True": "n must be .* got True",
         "[(0, 1)], n=nan": "n must be .* got nan",
         "[(0, 1)], n=10**30": "n must be",
-        "[(0, 2**40)]": "node 1099511627776|1099511627777 nodes",
+        "[(0, 2**40)]": "n must be at most .* nodes; got 1099511627777",
         "[(0, 1)], weights=[1, 2]": r"weights must be one number per edge: expected \(1,\), got \(2,\)",
         "[(0, 1)], weights=1": r"weights must be one number per edge: expected \(1,\), got \(\)",
         "[(0, 1)], weights=[nan]": "weights must be finite; 1 are NaN or infinite",
         "[(0, 1)], weights=[inf]": "weights must be finite; 1 are NaN or infinite",
         "[(0, 1)], weights=[-1]": "must not be negative.*the smallest is -1",
-        "[(0, 1)], weights=['a']": "weights must be real numbers; got dtype <U1",
-        "[(0, 1)], weights=['1.5']": "weights must be real numbers; got dtype <U3",
-        "[(0, 1)], weights=[1j]": "weights must be real numbers; got dtype complex128",
-        "[(0, 1)], weights=[None]": "weights must be (real numbers|finite)",
-        "[(0, 1)], weights=[{}]": "weights must be real numbers; got dtype object",
-        "[(0, 1), (1, 2)], weights=[[1], [2, 3]]": "weights must be one number per edge",
+        "[(0, 1)], weights=['a']": "weights must hold real numbers; got dtype <U1",
+        "[(0, 1)], weights=['1.5']": "weights must hold real numbers; got dtype <U3",
+        "[(0, 1)], weights=[1j]": "weights must hold real numbers; got dtype complex128",
+        "[(0, 1)], weights=[None]": "weights must hold real numbers; got dtype object",
+        "[(0, 1)], weights=[{}]": "weights must hold real numbers; got dtype object",
+        "[(0, 1), (1, 2)], weights=[[1], [2, 3]]": "weights must hold real numbers; got rows of unequal length",
         "[(0, 1), (1, 0)], weights=[1, 2]": r"edge \(0, 1\) is given more than once with different weights \(1 and 2\)",
         "[(0, 1)], n=2, coords=[[0, 0]]": r"coords must be .* expected \(2, 2\), got \(1, 2\)",
         "[(0, 1), (1, 2)], n=3, coords=np.zeros((2, 3))": r"coords must be .* expected \(3, 2\), got \(2, 3\)",
         "[(0, 1)], coords=5": "coords must be",
-        "[(0, 1)], coords=[[0, 0], [1]]": "coords must be",
-        "[(0, 1)], coords=[['a', 'b'], ['c', 'd']]": "coords must be .*numbers",
-        "[(0, 1)], coords=[[0, 0], [1j, 1]]": "coords must be .*numbers",
+        "[(0, 1)], coords=[[0, 0], [1]]": "coords must hold real numbers; got rows of unequal length",
+        "[(0, 1)], coords=[['a', 'b'], ['c', 'd']]": "coords must hold real numbers",
+        "[(0, 1)], coords=[[0, 0], [1j, 1]]": "coords must hold real numbers",
         "[(0, 1)], coords=[[0, 0], [nan, 1]]": "coords must be finite",
         "[(0, 1)], coords=[[0, 0], [1, 100]], crs='lonlat'": r"\(longitude, latitude\) in degrees",
         "[(0, 1)], n=2, labels=['a']": r"labels must be one name per node: expected \(2,\), got \(1,\)",
@@ -663,7 +650,7 @@ def test_matrices(make, bad, words, refused):
         "from_networkx(streets, distance='text')": "'text'.*number",
         "from_networkx(streets, weight='lists')": "'lists'.*number",
         "from_networkx(nx.MultiGraph([(0, 1, dict(w=1)), (0, 1, dict(w=2))]), weight='w')": r"more than once .*\(1 and 2\)",
-        "from_networkx(named_places)": "coords must be .*numbers",
+        "from_networkx(named_places)": "coords must hold real numbers",
         "from_igraph(5)": "igraph.*int",
         "from_igraph(streets)": "igraph",
         "from_igraph(triangle, weight='absent')": "no attribute 'absent'",
@@ -687,8 +674,8 @@ def test_matrices(make, bad, words, refused):
         "from_mesh(np.zeros((3, 4)), [[0, 1, 2]])": r"(coords|vertices) must be .* got \(3, 4\)",
         "from_mesh(np.zeros(3), [[0, 1, 2]])": r"(coords|vertices) must be .* got \(3,\)",
         "from_mesh(5, [[0, 1, 2]])": "(coords|vertices) must be",
-        "from_mesh([['a', 'b']] * 3, [[0, 1, 2]])": "(coords|vertices) must be .*numbers",
-        "from_mesh(np.full((3, 2), 1j), [[0, 1, 2]])": "(coords|vertices) must be .*numbers",
+        "from_mesh([['a', 'b']] * 3, [[0, 1, 2]])": "(coords|vertices) must hold real numbers",
+        "from_mesh(np.full((3, 2), 1j), [[0, 1, 2]])": "(coords|vertices) must hold real numbers",
         "from_mesh(np.full((3, 2), nan), [[0, 1, 2]])": "(coords|vertices) must be finite",
     }.items(),
 )
@@ -1101,8 +1088,6 @@ def test_estimator(call, words, refused):
         "hg.analyze(frame, y[::-1])": "hg.analyze(frame, y[::-1].copy())",
         "hg.analyze(frame, y.astype('>f8'))": "F",
         "hg.analyze(frame, np.broadcast_to(2.0, 20))": "hg.analyze(frame, np.full(20, 2.0))",
-        "hg.analyze(frame, np.zeros((20, 0)))": "np.zeros((5, 20, 0))",
-        "hg.synthesize(frame, np.zeros((5, 20, 0)))": "np.zeros((20, 0))",
         "hg.synthesize(frame, F.round().astype(int))": "hg.synthesize(frame, F.round())",
         "hg.synthesize(frame, F.tolist())": "hg.synthesize(frame, F)",
         "hg.soft([5, 6], 2)[0]": "np.array([3.0, 4.0])",
@@ -1216,10 +1201,10 @@ def test_graphs_without_edges(call, graph, names):
 
 # ---- very large, very small ----------------------------------------------------------------------------------------
 
-EXTREME = "large|small|huge|tiny|overflow|underflow|out of range|infinite"
+EXTREME = "in size.*rescale|too large|so large|t must be at most|infinite"
 
 
-@pytest.mark.parametrize("size", ["1e200", "1e-200"])
+@pytest.mark.parametrize("size", ["1e60", "1e-60"])
 @pytest.mark.parametrize(
     "call",
     [
@@ -1233,79 +1218,113 @@ EXTREME = "large|small|huge|tiny|overflow|underflow|out of range|infinite"
         "hg.sure_thresholds(F * SIZE, W, sigma=SIZE, candidates='percentiles')",
         "hg.oracle_thresholds(F * SIZE, truth * SIZE)",
         "hg.denoise(grid, y * SIZE, sigma=SIZE).signal",
+        "hg.denoise(grid, y * SIZE, sigma=SIZE).risk_se",
         "hg.denoise(grid, y * SIZE, sigma=SIZE, method='sgwt_exact').signal",
         "hg.denoise(grid, y * SIZE, sigma=np.full(20, SIZE)).signal",
         "fit(sigma=SIZE).transform(np.stack([y, y + 1]) * SIZE)",
     ],
 )
-def test_the_unit_of_the_signal_does_not_matter(call, size, names, finite_or_refused):
-    value = finite_or_refused(call.replace("SIZE", size), EXTREME)
-    if value is not None:
-        np.testing.assert_allclose(np.asarray(value) / float(size), eval(call.replace("SIZE", "1.0"), names), rtol=1e-6, atol=1e-9)
+def test_the_unit_of_the_signal_does_not_matter(call, size, names):
+    unit = float(size) ** (2 if call.endswith("risk_se") else 1)
+    value = np.asarray(eval(call.replace("SIZE", size), names))
+    np.testing.assert_allclose(value / unit, eval(call.replace("SIZE", "1.0"), names), rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("method", ["sgwt_deep", "sgwt_sure", "sgwt_scaled", "sgwt_exact"])
+@pytest.mark.parametrize("per_node", [False, True])
+@pytest.mark.parametrize("unit", [2.0**229, 2.0**-232])  # powers of 2: scaling is exact
+def test_results_have_no_unit_up_to_the_limit(unit, per_node, method, names):
+    grid, y, shape = names["grid"], names["y"], np.ones(20) if per_node else 1.0
+    scaled, plain = (hg.denoise(grid, y * u, sigma=u * shape, method=method) for u in (unit, 1.0))
+    np.testing.assert_allclose(scaled.signal / unit, plain.signal, rtol=1e-12)
+    for name in ("risk", "risk_se", "probe_se"):
+        np.testing.assert_allclose(getattr(scaled, name) / unit**2, getattr(plain, name), rtol=1e-9, err_msg=name)
 
 
 @pytest.mark.parametrize(
     "call",
     [
+        "hg.analyze(frame, y * 1e200)",
+        "hg.analyze(exact, y * 1e200)",
         "hg.analyze(frame, np.where(np.arange(20) % 2, 1.7e308, -1.7e308))",
-        "hg.analyze(exact, np.where(np.arange(20) % 2, 1.7e308, -1.7e308))",
         "hg.analyze(frame, np.where(np.arange(20) % 2, 3e38, -3e38).astype(np.float32))",
-        "hg.synthesize(frame, np.where(np.arange(100) % 2, 1.7e308, -1.7e308).reshape(5, 20))",
+        "hg.synthesize(frame, F * 1e200)",
         "grid.align(np.full(20, np.longdouble('1e4000')))",
+        "hg.estimate_sigma(grid, y * 1e200)",
         "hg.monte_carlo_weights(frame, sigma=1e200)",
         "hg.exact_weights(frame, sigma=np.full(20, 1e200))",
         "hg.smooth_weights(grid, W * 1e200)",
         "hg.sure(F * 1e200, 1e200, weights=W, sigma=1.0)",
         "hg.sure(F, 1.0, weights=W, sigma=1e200)",
-        "hg.sure(F.astype(np.float32), 1e200, weights=W, sigma=1.0)",
+        "hg.sure(F.astype(np.float32), 1e200, weights=W, sigma=1.0, scaled=True)",
         "hg.sure_variance(frame, F, 1.0, sigma=1e200, n_probes=4)",
+        "hg.sure_thresholds(F * 1e200, W, sigma=1.0)",
+        "hg.sure_thresholds(F, W, sigma=1e-200)",
         "hg.sure_curve(F[0] * 1e200, W[0], sigma=1.0)[1]",
+        "hg.oracle_thresholds(F * 1e200, truth)",
         "hg.signal_sure(y * 1e200, y, divergence=1.0, sigma=1.0)",
-        "hg.denoise(grid, y * 1e200, sigma=1.0).signal",
-        "hg.denoise(grid, y * 1e200, sigma=1.0).risk",
-        "hg.denoise(grid, y, sigma=1e200).signal",
-        "hg.denoise(grid, y, sigma=1e-200).signal",
-        "hg.denoise(grid, (y * 1e37).astype(np.float32), sigma=1.0).signal",
-        "hg.denoise(grid, y.astype(np.float32), sigma=1e100).signal",
+        "hg.monte_carlo_divergence(np.tanh, y * 1e200)",
+        "hg.denoise(grid, y * 1e200, sigma=1.0)",
+        "hg.denoise(grid, y, sigma=1e200)",
+        "hg.denoise(grid, y, sigma=1e-200)",
+        "hg.denoise(grid, y, sigma=np.full(20, 1e200))",
+        "hg.denoise(grid, (y * 1e37).astype(np.float32), sigma=1.0)",
+        "hg.denoise(grid, y.astype(np.float32), sigma=1e30)",
+        "fit(np.full((2, 20), 1e200), sigma=None)",
         "hg.bernoulli_signal(grid, p=0.5, k=2000)",
         "hg.snr([1e200, 1e200], [1.0, 1.0])",
         "hg.count_scales(1.7e308)",
-        "hg.partition([1.7e308], n_scales=3, plateau='meyer')",
-        "hg.linear_plateau([1.7e308])",
+        "hg.Graph.from_edges([(0, 1)], weights=[1e200])",
+        "hg.Graph.from_edges([(0, 1)], weights=[1e-200])",
+        "hg.Graph.from_edges([(0, 1)], weights=[5e-324])",
+        "hg.Graph.from_edges([(0, 1), (0, 1)], weights=[9e69, 9e69], duplicates='sum')",
+        "hg.Graph.from_scipy(1e200 * (1 - np.eye(3)))",
     ],
 )
-def test_extreme_numbers_are_never_silently_nan(call, finite_or_refused):
-    finite_or_refused(call, EXTREME)
+def test_extreme_numbers_are_refused(call, refused):
+    refused(call, EXTREME)
 
 
-@pytest.mark.parametrize(("truth", "estimate", "decibel"), [(1e200, 0.9e200, 20.0), (1e-200, 0.9e-200, 20.0)])
-def test_snr_of_extreme_signals(truth, estimate, decibel):
-    assert hg.snr([truth] * 3, [estimate] * 3) == pytest.approx(decibel)
+@pytest.mark.parametrize(
+    "call",
+    [
+        "hg.sure(F.astype(np.float32), 1e200, weights=W, sigma=1.0)",
+        "hg.linear_plateau([1.7e308])",
+        "hg.soft(y.astype(np.float32), 1e200)",
+    ]
+    + [f"hg.partition([1.7e308, inf], n_scales=3, plateau='{plateau}')" for plateau in ("linear", "smooth", "c3", "meyer")],
+)
+def test_extreme_numbers_that_have_an_answer(call, names):
+    assert np.isfinite(eval(call, names)).all()
 
 
-def test_divergence_of_an_extreme_signal(finite_or_refused):
-    value = finite_or_refused("hg.monte_carlo_divergence(lambda v: v, y * 1e200)[0]", "step")
-    assert value is None or value == pytest.approx(20, rel=1e-3)
+@pytest.mark.parametrize("unit", [1e60, 1e-60])
+def test_snr_has_no_unit(unit):
+    assert hg.snr([unit] * 3, [0.9 * unit] * 3) == pytest.approx(20.0)
 
 
-@pytest.mark.parametrize("weight", ["1e200", "1e-200", "1.7e308", "5e-324"])
+@pytest.mark.parametrize("step", ["", ", step=1e-9"])
+def test_a_step_lost_in_rounding_is_refused(step, refused):
+    refused(f"hg.monte_carlo_divergence(lambda v: v, y * 1e20{step})", "step must be a number above .*rounding of the signal; got ")
+
+
+@pytest.mark.parametrize("weight", ["1e70", "1e-70"])
 @pytest.mark.parametrize("nodes", [3, 500])
-def test_extreme_weights(nodes, weight, finite_or_refused):
-    graph = f"hg.Graph.from_edges([(i, i + 1) for i in range({nodes - 1})], weights=np.full({nodes - 1}, {weight}))"
-    top = finite_or_refused(f"{graph}.lambda_max / {weight}", EXTREME)
-    upper = finite_or_refused(f"{graph}.lambda_upper / {weight}", EXTREME)
-    plain = hg.Graph.from_edges([(i, i + 1) for i in range(nodes - 1)])
-    assert top is None or top == pytest.approx(plain.lambda_max, rel=2e-3)
-    assert upper is None or upper >= plain.lambda_max * (1 - 1e-12)
-    finite_or_refused(f"hg.denoise({graph}, np.arange({nodes}) % 7, sigma=1.0).signal", EXTREME)
+def test_the_unit_of_the_weights_does_not_matter(nodes, weight, names):
+    edges = f"[(i, i + 1) for i in range({nodes - 1})]"
+    graph = eval(f"hg.Graph.from_edges({edges}, weights=np.full({nodes - 1}, {weight}))", names)
+    plain = eval(f"hg.Graph.from_edges({edges}, weights=np.full({nodes - 1}, 2.0))", names)
+    unit = float(weight) / 2
+    assert graph.lambda_max / unit == pytest.approx(plain.lambda_max, rel=2e-3)
+    assert graph.lambda_upper / unit >= plain.lambda_max * (1 - 1e-12)
+    signal = np.arange(nodes) % 7
+    np.testing.assert_allclose(hg.denoise(graph, signal, sigma=1.0).signal, hg.denoise(plain, signal, sigma=1.0).signal, rtol=1e-6)
 
 
-@pytest.mark.parametrize("width", [100, 300])
-def test_weights_of_very_different_size(width, finite_or_refused):
-    graph = f"hg.Graph.from_edges([(i, i + 1) for i in range(500)], weights=np.logspace(-{width}, {width}, 500))"
-    top = finite_or_refused(f"{graph}.lambda_max", EXTREME)
-    assert top is None or top > 10.0**width
-    finite_or_refused(f"hg.analyze(hg.chebyshev_frame({graph}), np.ones(501))", EXTREME)
+def test_weights_of_very_different_size():
+    graph = hg.Graph.from_edges([(i, i + 1) for i in range(500)], weights=np.logspace(-70, 70, 500))
+    assert 1e70 < graph.lambda_max <= graph.lambda_upper < 4e70
+    assert np.isfinite(hg.analyze(hg.chebyshev_frame(graph), np.ones(501))).all()
 
 
 # ---- silent traps --------------------------------------------------------------------------------------------------

@@ -45,7 +45,8 @@ def test_city_is_connected_and_street_like(n_nodes, seed):
 def test_city_has_street_like_lengths_and_dead_ends():
     graph = datasets.city(4600)
     low, high = np.quantile(edge_lengths(graph), [0.005, 0.995])
-    assert low > 35 and high < 400
+    assert low > 35
+    assert high < 400
     assert 0.02 < degree_shares(graph)[1] < 0.09
 
 
@@ -71,7 +72,8 @@ def test_roads_are_numbered_with_locality_but_not_sorted():
     graph = datasets.roads(50_000)
     edges = graph.adjacency.tocoo()
     assert np.median(np.abs(edges.row - edges.col)) < 200
-    assert np.any(np.diff(graph.coords[:, 0]) < 0) and np.any(np.diff(graph.coords[:, 1]) < 0)
+    assert np.any(np.diff(graph.coords[:, 0]) < 0)
+    assert np.any(np.diff(graph.coords[:, 1]) < 0)
 
 
 @pytest.mark.parametrize("make", [datasets.city, datasets.roads, datasets.random_geometric])
@@ -126,7 +128,8 @@ def test_bernoulli_signal_is_w_to_the_k_times_bernoulli(town, k):
 def test_hotspot_counts_look_like_pickups():
     graph = datasets.city(4600)
     counts = hotspot_counts(graph, total=13_500)
-    assert np.all(counts >= 0) and np.all(counts == counts.round())
+    assert np.all(counts >= 0)
+    assert np.all(counts == counts.round())
     assert abs(counts.sum() - 13_500) < 6 * np.sqrt(13_500)
     assert 0.35 < (counts == 0).mean() < 0.65
     assert 50 < counts.max() < 200
@@ -142,7 +145,8 @@ def test_seed_decides_the_signal(town, make):
 def test_smooth_signal_varies_slowly(name, request):
     graph = request.getfixturevalue(name)
     signal = smooth_signal(graph)
-    assert abs(signal.mean()) < 1e-12 and abs(signal.std() - 1) < 1e-12
+    assert abs(signal.mean()) < 1e-12
+    assert abs(signal.std() - 1) < 1e-12
     shuffled = np.random.default_rng(0).permutation(signal)
     roughness = [x @ (graph.laplacian() @ x) for x in (signal, shuffled)]
     assert roughness[0] < 0.1 * roughness[1]
@@ -195,7 +199,8 @@ def test_snr_and_mse_follow_their_formulas():
     np.testing.assert_allclose(snr(truth, truth + noise), expected)
     np.testing.assert_allclose([snr(truth[:, j], (truth + noise)[:, j]) for j in range(3)], expected)
     np.testing.assert_allclose(mse(truth, truth + noise), (noise**2).mean(axis=0))
-    assert isinstance(snr(truth[:, 0], noise[:, 0]), float) and isinstance(mse(truth[:, 0], noise[:, 0]), float)
+    assert isinstance(snr(truth[:, 0], noise[:, 0]), float)
+    assert isinstance(mse(truth[:, 0], noise[:, 0]), float)
 
 
 def test_a_tenth_of_the_error_is_twenty_decibels():

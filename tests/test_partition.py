@@ -122,7 +122,8 @@ def test_wide_smooth_plateau_is_no_partition_which_is_why_it_is_refused():
 def test_smooth_plateau_is_one_up_to_one_minus_c(c):
     x = np.linspace(0, 1.5, 3001)
     values = hg.smooth_plateau(x, c=c)
-    assert np.all(values[x <= 1 - c] == 1) and np.all(values[x >= 1] == 0)
+    assert np.all(values[x <= 1 - c] == 1)
+    assert np.all(values[x >= 1] == 0)
     assert np.all(np.diff(values) <= 0)
     assert hg.smooth_plateau(1 - c / 2, c=c) == pytest.approx(0.5, abs=1e-12)
 
@@ -158,7 +159,7 @@ def test_unknown_plateau_is_named():
 
 
 @pytest.mark.parametrize("base", [1.5, 1.7, 2.0, 3.0, 10.0])
-@pytest.mark.parametrize("k", range(0, 12))
+@pytest.mark.parametrize("k", range(12))
 def test_scales_at_and_around_exact_powers(base, k):
     """J = floor(log_b lambda) + 2; at the power itself the top band would be empty and is left out."""
     assert hg.count_scales(base**k, base=base) == k + 2

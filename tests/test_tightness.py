@@ -90,7 +90,8 @@ def test_energy_stays_within_the_stated_bounds(graph, damping, degree):
     frame = hg.chebyshev_frame(graph, degree=degree, damping=damping)
     gram = rebuilt(frame, np.eye(graph.n))
     eigenvalues = np.linalg.eigvalsh((gram + gram.T) / 2)
-    assert frame.bounds[0] - 1e-12 <= eigenvalues[0] and eigenvalues[-1] <= frame.bounds[1] + 1e-12
+    assert frame.bounds[0] - 1e-12 <= eigenvalues[0]
+    assert eigenvalues[-1] <= frame.bounds[1] + 1e-12
     assert frame.tightness_defect == max(1 - frame.bounds[0], frame.bounds[1] - 1)
 
 
@@ -169,12 +170,12 @@ def test_impossible_tightness_of_the_smoothest_plateau_names_no_rougher_one(city
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        ({"degree": 0}, "degree must be an integer of at least 1"),
+        ({"degree": 0}, "degree must be an integer"),
         ({"degree": 10.0}, "degree must be an integer"),
         ({"degree": "auto", "tightness": 0.0}, "tightness must be between 0 and 1"),
         ({"damping": "lanczos"}, "damping must be one of None, 'jackson'"),
         ({"plateau": "flat"}, "plateau must be one of"),
-        ({"low_scales": -1}, "low_scales must be an integer of at least 0"),
+        ({"low_scales": -1}, "low_scales must be an integer"),
         ({"n_scales": 99}, "n_scales must be an integer from 1 to"),
         ({"n_scales": 0}, "n_scales must be an integer from 1 to"),
         ({"base": 1.0}, "base must be a finite number above 1"),

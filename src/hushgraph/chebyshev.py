@@ -8,9 +8,20 @@ from __future__ import annotations
 import numpy as np
 from scipy import fft
 
+from hushgraph.checks import checked_count, checked_number, choose
+
+HIGHEST_DEGREE = 100_000
+
+
+def checked_degree(degree, least: int = 0, *, note: str = "") -> int:
+    """Degree of a polynomial as an int."""
+    checked_count("degree", degree, least, note=note)
+    return checked_count("degree", degree, least, HIGHEST_DEGREE, note=note)
+
 
 def jackson_damping(degree):
     """Factors g_i^K, i = 0..K, that damp the Gibbs oscillations."""
+    degree = checked_degree(degree)
     i, alpha = np.arange(degree + 1), np.pi / (degree + 2)
     return np.sin((i + 1) * alpha) / ((degree + 2) * np.sin(alpha)) + (1 - (i + 1) / (degree + 2)) * np.cos(i * alpha)
 
@@ -26,10 +37,28 @@ def chebyshev_coefficients(function, degree, *, upper, damping=None):
     `function` maps (points,) to (n_functions, points). Kinks need more quadrature nodes than coefficients: at least
     8 (K + 1), here 16 (K + 1) and at least 4,096, rounded to a fast transform length.
     """
+    degree = checked_degree(degree)
+    upper = checked_number("upper", upper, "a finite number above 0, the right end of the interval", above=0)
+    choose("damping", damping, (None, "jackson"))
     nodes = fft.next_fast_len(max(16 * (degree + 1), 4096), real=True)
-    theta = fft.dct(np.atleast_2d(function(chebyshev_points(nodes, upper=upper))), type=2, axis=1)[:, : degree + 1] / nodes
+    theta = fft.dct(_sampled(function, chebyshev_points(nodes, upper=upper)), type=2, axis=1)[:, : degree + 1] / nodes
     theta[:, 0] /= 2
     return theta * jackson_damping(degree) if damping == "jackson" else theta
+
+
+def _sampled(function, points) -> np.ndarray:
+    """The functions at the points, (n_functions, points)."""
+    if not callable(function):
+        msg = f"function must be callable, of points to values; got {type(function).__name__}"
+        raise TypeError(msg)
+    values = np.atleast_2d(function(points))
+    if values.ndim != 2 or values.shape[1] != len(points) or values.dtype.kind not in "fiub" or not np.isfinite(values).all():
+        msg = (
+            f"function must return finite real numbers, one per point: expected shape ({len(points)},) or (n_functions, {len(points)}); "
+            f"got dtype {values.dtype} and shape {values.shape}"
+        )
+        raise ValueError(msg)
+    return values
 
 
 def chebyshev_values(theta, x, *, upper):

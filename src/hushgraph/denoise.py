@@ -10,14 +10,24 @@ from typing import Any, Literal, get_args
 import numpy as np
 from scipy.sparse.linalg import cg
 
-from hushgraph.adjacency import choose
+from hushgraph.checks import (
+    LARGEST_FLOAT32,
+    as_number,
+    checked_count,
+    checked_real_array,
+    checked_seed,
+    checked_sigma,
+    choose,
+    shown,
+)
 from hushgraph.frame import Frame, chebyshev_frame, exact_frame
-from hushgraph.graph import Graph
+from hushgraph.graph import Graph, checked_graph
 from hushgraph.observation import Noisy
-from hushgraph.risk import Law, checked_sigma, estimate_sigma
+from hushgraph.risk import Law, estimate_sigma
 from hushgraph.sgwt import Noise, Settings, estimates, risk_errors, timed
-from hushgraph.shrink import Rule
+from hushgraph.shrink import Rule, sure_exponent
 from hushgraph.threshold import Candidates, Level
+from hushgraph.transform import checked_frame_of
 
 Method = Literal["sgwt_deep", "sgwt_sure", "sgwt_scaled", "sgwt_exact"]
 Missing = Literal["error", "drop", "fill"]
@@ -114,13 +124,13 @@ def denoise(
     True
     """
     choose("method", method, get_args(Method))
+    _check_settings(rule, beta, level, candidates, n_probes, law, seed)
     settings = Settings(rule, beta, level, candidates, method in ("sgwt_scaled", "sgwt_deep"), n_probes, law, seed)
     timings: dict[str, float] = {}
     started = time.perf_counter()
-    values, sigma = _values_and_sigma(graph, noisy, sigma, choose("missing", missing, get_args(Missing)))
-    if frame is not None and frame.graph is not graph and frame.graph.hash != graph.hash:
-        msg = "frame belongs to another graph than the one given"
-        raise ValueError(msg)
+    values, sigma = _values_and_sigma(checked_graph(graph), noisy, sigma, choose("missing", missing, get_args(Missing)))
+    frame = frame if frame is None else checked_frame_of(graph, frame)
+    weights = weights if weights is None else checked_real_array("weights", weights)
     if method == "sgwt_deep" and (frame is not None or weights is not None):
         msg = "method='sgwt_deep' builds its own frames; with frame= or weights= say method='sgwt_sure'"
         raise ValueError(msg)
@@ -219,20 +229,35 @@ def _per_signal(values, ndim: int):
     return np.asarray(values)[0].item() if ndim == 1 else np.asarray(values)
 
 
+def _check_settings(rule, beta, level, candidates, n_probes, law, seed):
+    """Complain before any work is done."""
+    sure_exponent(rule, beta)
+    choose("level", level, get_args(Level))
+    choose("candidates", candidates, get_args(Candidates))
+    choose("law", law, get_args(Law))
+    if n_probes is not None:
+        checked_count("n_probes", n_probes, 1)
+    checked_seed(seed)
+
+
 def _values_and_sigma(graph: Graph, noisy, sigma, missing: Missing):
     if graph.n == 0:
         msg = "the graph has no nodes: there is nothing to denoise"
         raise ValueError(msg)
     if isinstance(noisy, Noisy):
         noisy.check_belongs_to(graph)
-        if sigma is not None and sigma != noisy.sigma:
-            msg = f"sigma travels with the noisy signal ({noisy.sigma:g}); leave sigma= out, got {sigma!r}"
+        if sigma is not None and as_number(sigma) != noisy.sigma:
+            msg = f"sigma travels with the noisy signal ({noisy.sigma:g}); leave sigma= out, got {shown(sigma)}"
             raise ValueError(msg)
         noisy, sigma = noisy.values, noisy.sigma
     values = graph.align(noisy, missing_ok=missing != "error")
     if sigma is not None and ((hasattr(sigma, "index") and hasattr(sigma, "to_numpy")) or isinstance(sigma, dict)):
-        sigma = graph.align(sigma)
-    return values, None if sigma is None else checked_sigma(sigma, graph.n)
+        sigma = graph.aligned("sigma", sigma)
+    sigma = None if sigma is None else checked_sigma(sigma, graph.n)
+    if sigma is not None and values.dtype == np.float32 and np.max(sigma) > LARGEST_FLOAT32:
+        msg = f"sigma must be at most {LARGEST_FLOAT32:g} in size for a signal of float32; got {np.max(sigma):g}; use float64, or rescale both"
+        raise ValueError(msg)
+    return values, sigma
 
 
 def _harmonic(graph: Graph, signal, known) -> np.ndarray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from hushgraph.denoise import Method, denoise
-from hushgraph.graph import Graph
+from hushgraph.graph import Graph, checked_graph
 from hushgraph.risk import Law
 from hushgraph.shrink import Rule
 
@@ -67,7 +67,7 @@ class WaveletDenoiser(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         if self.graph is None:
             msg = "WaveletDenoiser needs the graph its features live on: WaveletDenoiser(graph)"
             raise ValueError(msg)
-        if X.shape[1] != self.graph.n:
+        if X.shape[1] != checked_graph(self.graph).n:
             msg = f"X needs one column per node: expected (n_signals, {self.graph.n}), got {X.shape}; rows are signals here"
             raise ValueError(msg)
         self.sigma_ = self._denoise(X).sigma if self.sigma is None else self.sigma

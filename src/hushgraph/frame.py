@@ -12,15 +12,16 @@ from typing import Literal, get_args
 import numpy as np
 from scipy import linalg
 
-from hushgraph.adjacency import choose
-from hushgraph.chebyshev import chebyshev_coefficients, chebyshev_values, frame_bounds
-from hushgraph.graph import Graph, LaplacianKind
-from hushgraph.partition import Plateau, checked_base, count_scales, partition
+from hushgraph.chebyshev import chebyshev_coefficients, chebyshev_values, checked_degree, frame_bounds
+from hushgraph.checks import checked_count, checked_number, choose
+from hushgraph.graph import Graph, LaplacianKind, checked_graph
+from hushgraph.partition import Plateau, checked_base, checked_low_scales, count_scales, partition
 
 Damping = Literal["jackson"]
 MEAN_DEGREE = 3.0  # the paper's frame knows street networks: weighted graphs are brought to their mean degree
 MAX_DEGREE = 2000
 MAX_EXACT_NODES = 20_000
+MAX_SCALES = 64
 
 
 @dataclass(frozen=True)
@@ -155,17 +156,15 @@ def chebyshev_frame(
     (5, True)
     """
     choose("damping", damping, (None, *get_args(Damping)))
-    spectrum = graph.spectrum(laplacian)
+    spectrum = checked_graph(graph).spectrum(laplacian)
     unit = _unit(graph, laplacian, rescale)
     lambda_max, upper = unit * spectrum.lambda_max, unit * spectrum.lambda_upper or 1.0  # L = 0: any interval will do
     bands = _bands(lambda_max, base, plateau, c, low_scales, n_scales)
-    if degree == "auto":
+    if isinstance(degree, str) and degree == "auto":
         degree = _degree_for(bands, upper, damping, tightness)
-    elif isinstance(degree, bool) or not isinstance(degree, int | np.integer) or degree < 1:
-        msg = f"degree must be an integer of at least 1, or 'auto'; got {degree!r}"
-        raise ValueError(msg)
-    theta = chebyshev_coefficients(bands.filters, int(degree), upper=upper, damping=damping)
-    return ChebyshevFrame(graph, laplacian, bands, unit, lambda_max, upper, int(degree), damping, theta)
+    degree = checked_degree(degree, 1, note=", or 'auto'")
+    theta = chebyshev_coefficients(bands.filters, degree, upper=upper, damping=damping)
+    return ChebyshevFrame(graph, laplacian, bands, unit, lambda_max, upper, degree, damping, theta)
 
 
 def exact_frame(
@@ -180,7 +179,7 @@ def exact_frame(
     rescale: bool = True,
 ) -> ExactFrame:
     """Tight wavelet frame from the eigendecomposition, for graphs of up to some thousand nodes (n^3 time, n^2 memory)."""
-    if graph.n > MAX_EXACT_NODES:
+    if checked_graph(graph).n > MAX_EXACT_NODES:
         msg = f"an exact frame of {graph.n} nodes needs {8e-9 * graph.n**2:.0f} GB; use chebyshev_frame above {MAX_EXACT_NODES}"
         raise ValueError(msg)
     values, vectors = _eigenpairs(graph, laplacian)
@@ -211,28 +210,24 @@ def _unit(graph: Graph, laplacian: LaplacianKind, rescale: bool) -> float:
 
 def _bands(lambda_max, base, plateau, c, low_scales, n_scales) -> Bands:
     base = checked_base(base)
-    if isinstance(low_scales, bool) or not isinstance(low_scales, int | np.integer) or low_scales < 0:
-        msg = f"low_scales must be an integer of at least 0; got {low_scales!r}"
-        raise ValueError(msg)
+    low_scales = checked_low_scales(low_scales, base)
     reach = count_scales(lambda_max * base**low_scales, base=base)
+    if n_scales is None and reach > MAX_SCALES:
+        msg = f"base={base:g} and low_scales={low_scales} make {reach} scales, and at most {MAX_SCALES} make sense; raise base or give n_scales"
+        raise ValueError(msg)
     if n_scales is None:
         n_scales = reach
-    elif isinstance(n_scales, bool) or not isinstance(n_scales, int | np.integer) or not 1 <= n_scales <= reach:
-        msg = (
-            f"n_scales must be an integer from 1 to {reach}: bands above would lie beyond lambda_max = {lambda_max:g}; "
-            f"got {n_scales!r}. A smaller base or more low_scales give more bands"
-        )
-        raise ValueError(msg)
-    bands = Bands(int(n_scales), base, plateau, c, int(low_scales))
+    else:
+        note = f": bands above would lie beyond lambda_max = {lambda_max:g} (a smaller base or more low_scales give more bands)"
+        n_scales = checked_count("n_scales", n_scales, 1, min(reach, MAX_SCALES), note=note)
+    bands = Bands(n_scales, base, plateau, c, low_scales)
     bands.filters([0.0])  # refuses an unknown plateau or a bad c before any work is done
     return bands
 
 
 def _degree_for(bands: Bands, upper: float, damping, tightness: float) -> int:
     """Smallest degree (to about 10 %) whose tightness defect is at most `tightness`."""
-    if not 0 < tightness < 1:
-        msg = f"tightness must be between 0 and 1; got {tightness!r}"
-        raise ValueError(msg)
+    tightness = checked_number("tightness", tightness, "between 0 and 1", above=0, below=1)
 
     def defect(degree):
         low, high = frame_bounds(chebyshev_coefficients(bands.filters, degree, upper=upper, damping=damping), upper=upper)

@@ -16,16 +16,21 @@ from scipy import sparse
 from scipy.sparse import csgraph
 
 from hushgraph.adjacency import (
+    MAX_NODES,
     Duplicates,
     affinities,
     checked_adjacency,
+    checked_coords,
+    checked_labels,
+    checked_nodes,
     checked_pairs,
     checked_weights,
-    choose,
+    label_array,
     merge_duplicates,
     node_count,
     one_of,
 )
+from hushgraph.checks import as_array, checked_number, checked_real_array, checked_size, choose, is_count, shown
 from hushgraph.kernels.layout import Layout, prepare
 from hushgraph.spectrum import Spectrum, laplacian_spectrum
 
@@ -68,8 +73,8 @@ class Graph:
         for part in (matrix.data, matrix.indices, matrix.indptr):
             part.flags.writeable = False
         object.__setattr__(self, "adjacency", matrix)
-        object.__setattr__(self, "coords", _checked_coords(self.coords, self.crs, self.n))
-        object.__setattr__(self, "labels", _checked_labels(self.labels, self.n))
+        object.__setattr__(self, "coords", checked_coords(self.coords, self.crs, self.n))
+        object.__setattr__(self, "labels", checked_labels(self.labels, self.n))
 
     def __getstate__(self):
         return {**self.__dict__, "memo": {}}
@@ -114,7 +119,7 @@ class Graph:
     @classmethod
     def from_scipy(cls, matrix, *, coords=None, crs=None, labels=None) -> Graph:
         """Graph from a symmetric sparse (or dense) adjacency matrix; the diagonal is dropped."""
-        return cls(sparse.csr_array(matrix), coords=coords, crs=crs, labels=labels)
+        return cls(matrix, coords=coords, crs=crs, labels=labels)
 
     @classmethod
     def from_networkx(
@@ -126,25 +131,35 @@ class Graph:
         `weight` names an edge attribute that is an affinity; `distance` names one that is a length d, which becomes
         the affinity mean(d) / d. `coords` names node attributes; they are used when every node has them.
         """
+        if not (hasattr(G, "nodes") and hasattr(G, "adj")):
+            msg = f"from_networkx needs a networkx graph; got {type(G).__name__}"
+            raise TypeError(msg)
         labels = list(G.nodes)
         position = {label: i for i, label in enumerate(labels)}
         pairs = np.array([(position[u], position[v]) for u, v in G.edges()], dtype=np.int64).reshape(-1, 2)
         attribute = one_of(weight=weight, distance=distance)
         values = None if attribute is None else [value for _, _, value in G.edges(data=attribute)]
         nodes = [G.nodes[label] for label in labels]
-        places = [[node[key] for key in coords] for node in nodes] if nodes and all(k in d for d in nodes for k in coords) else None
+        named = coords is not None and len(nodes) > 0 and all(key in node for node in nodes for key in coords)
+        places = [[node[key] for key in coords] for node in nodes] if named else None
         return cls.from_edges(
             pairs, n=len(labels), weights=affinities(values, attribute, pairs, is_distance=distance is not None),
-            coords=places, crs=crs, labels=_label_array(labels), duplicates=duplicates,
+            coords=places, crs=crs, labels=label_array(labels), duplicates=duplicates,
         )  # fmt: skip
 
     @classmethod
     def from_igraph(cls, g, *, weight=None, distance=None, duplicates: Duplicates = "error", coords=None, crs=None) -> Graph:
         """Graph from an igraph.Graph; vertex names, if any, become labels. Same meaning as `from_networkx`."""
+        if not (hasattr(g, "get_edgelist") and hasattr(g, "vs")):
+            msg = f"from_igraph needs an igraph.Graph; got {type(g).__name__}"
+            raise TypeError(msg)
         pairs = np.array(g.get_edgelist(), dtype=np.int64).reshape(-1, 2)
         attribute = one_of(weight=weight, distance=distance)
+        if attribute is not None and attribute not in g.es.attributes():
+            msg = f"the edges have no attribute {attribute!r}; they have {g.es.attributes()}"
+            raise ValueError(msg)
         values = None if attribute is None else g.es[attribute]
-        labels = _label_array(g.vs["name"]) if "name" in g.vs.attributes() else None
+        labels = label_array(g.vs["name"]) if "name" in g.vs.attributes() else None
         return cls.from_edges(
             pairs, n=g.vcount(), weights=affinities(values, attribute, pairs, is_distance=distance is not None),
             coords=coords, crs=crs, labels=labels, duplicates=duplicates,
@@ -153,11 +168,12 @@ class Graph:
     @classmethod
     def from_image(cls, shape, *, neighbours: int = 8) -> Graph:
         """Pixels of a (rows, columns) image in row-major order, joined to their 4 or 8 neighbours."""
-        if len(tuple(shape)) != 2 or min(shape) < 1:
-            msg = f"shape must be (rows, columns), both at least 1; got {tuple(shape)}"
+        sides = tuple(shape) if np.ndim(as_array(shape)) == 1 else ()
+        if len(sides) != 2 or not all(is_count(side, 1) for side in sides) or int(sides[0]) * int(sides[1]) > MAX_NODES:
+            msg = f"shape must be (rows, columns), both at least 1; got {shown(shape)}"
             raise ValueError(msg)
         steps = {4: [(0, 1), (1, 0)], 8: [(0, 1), (1, 0), (1, 1), (1, -1)]}[choose("neighbours", neighbours, (4, 8))]
-        rows, columns = map(int, shape)
+        rows, columns = map(int, sides)
         number = np.arange(rows * columns).reshape(rows, columns)
         pairs = [np.empty((0, 2), dtype=np.int64)]
         for down, right in steps:
@@ -170,7 +186,10 @@ class Graph:
     @classmethod
     def from_mesh(cls, vertices, faces) -> Graph:
         """Edges of a polygon mesh: `vertices` (n, 2 or 3) become coordinates, `faces` (f, k) vertex numbers."""
-        vertices, faces = np.asarray(vertices, dtype=float), np.asarray(faces)
+        vertices, faces = checked_real_array("vertices", vertices), as_array(faces, "faces")
+        if vertices.ndim != 2:
+            msg = f"vertices must be (n, 2) or (n, 3) numbers; got {vertices.shape}"
+            raise ValueError(msg)
         if faces.ndim != 2 or faces.shape[1] < 3:
             msg = f"faces must be (n_faces, 3 or more) vertex numbers; got shape {faces.shape}"
             raise ValueError(msg)
@@ -179,8 +198,7 @@ class Graph:
 
     def subgraph(self, nodes) -> Graph:
         """The graph induced by `nodes` (a mask or node numbers, kept in that order)."""
-        keep = np.asarray(nodes)
-        keep = np.flatnonzero(keep) if keep.dtype == bool else keep
+        keep = checked_nodes(nodes, self.n)
         pick = [None if part is None else part[keep] for part in (self.coords, self.labels)]
         return Graph(self.adjacency[keep][:, keep], coords=pick[0], crs=self.crs, labels=pick[1])
 
@@ -259,7 +277,8 @@ class Graph:
         symmetric: LaplacianKind = (
             "combinatorial" if choose("laplacian", kind, get_args(LaplacianKind)) == "combinatorial" else "normalized"
         )
-        key = ("spectrum", symmetric, tolerance, exact)
+        tolerance = checked_number("tolerance", tolerance, "a relative error between 0 and 1", above=0, below=1)
+        key = ("spectrum", symmetric, tolerance, bool(exact))
         if key not in self.memo:
             upper = None if symmetric == "combinatorial" else 2.0
             parts = *self.symmetric_parts(symmetric), self.layout(symmetric)
@@ -283,78 +302,51 @@ class Graph:
 
         Plain arrays go by position; pandas objects and dicts are matched to `labels`, or to 0..n-1 without labels.
         """
+        return self.aligned("signal", signal, missing_ok=missing_ok)
+
+    def aligned(self, name: str, signal, *, missing_ok: bool = False) -> np.ndarray:
+        """`align` of something that errors call by that name."""
         if isinstance(signal, Mapping):
-            signal = self._by_label(list(signal), np.array(list(signal.values())))
+            signal = self._by_label(name, list(signal), checked_real_array(name, list(signal.values())))
         elif hasattr(signal, "index") and hasattr(signal, "to_numpy"):
-            signal = self._by_label(list(signal.index), signal.to_numpy())
-        values = np.asarray(signal)
-        if values.dtype.kind not in "fiub":
-            msg = f"signal must hold real numbers; got dtype {values.dtype}"
-            raise TypeError(msg)
+            signal = self._by_label(name, list(signal.index), checked_real_array(name, _numbers_of(signal)))
+        values = checked_real_array(name, signal)
         if values.ndim not in (1, 2) or values.shape[0] != self.n:
             hint = "; pass Y.T if signals are rows" if values.ndim == 2 and values.shape[1] == self.n else ""
-            msg = f"signal needs one row per node: expected ({self.n},) or ({self.n}, m), got {values.shape}{hint}"
+            msg = f"{name} needs one row per node: expected ({self.n},) or ({self.n}, m), got {values.shape}{hint}"
             raise ValueError(msg)
-        values = values if values.dtype in (np.float32, np.float64) else values.astype(np.float64)
-        bad = np.isinf(values) if missing_ok else ~np.isfinite(values)
-        if bad.any():
-            msg = f"signal has {int(bad.sum())} entries that are NaN or infinite; clean them, or see missing='drop' and 'fill' of denoise"
+        if values.ndim == 2 and values.shape[1] == 0:
+            msg = f"{name} has no columns: got {values.shape}, where at least one signal is expected"
             raise ValueError(msg)
-        return values
+        return checked_size(name, values, missing_ok=missing_ok, hint="; clean them, or see missing='drop' and 'fill' of denoise")
 
-    def _by_label(self, given: list, values: np.ndarray) -> np.ndarray:
+    def _by_label(self, name: str, given: list, values: np.ndarray) -> np.ndarray:
         labels = list(range(self.n)) if self.labels is None else self.labels.tolist()
         position = {label: i for i, label in enumerate(given)}
         absent, extra = [x for x in labels if x not in position], len(position.keys() - set(labels))
         if len(position) != len(given):
-            msg = f"signal has {len(given) - len(position)} repeated labels; each node needs exactly one value"
+            msg = f"{name} has {len(given) - len(position)} repeated labels; each node needs exactly one value"
             raise ValueError(msg)
         if absent or extra:
+            rows = "; pass Y.T if signals are rows" if values.ndim == 2 and values.shape[1] == self.n else ""
             msg = (
-                f"labels of signal and graph differ: {len(absent)} nodes have no value (first: {absent[:3]}), {extra} labels "
-                "are not nodes; reindex the signal to graph.labels, or pass a plain array in node order"
+                f"labels of {name} and graph differ: {len(absent)} nodes have no value (first: {absent[:3]}), {extra} labels "
+                f"are not nodes; reindex the {name} to graph.labels, or pass a plain array in node order{rows}"
             )
             raise ValueError(msg)
         return values[[position[x] for x in labels]]
 
 
-def _checked_coords(coords, crs, n: int) -> np.ndarray | None:
-    choose("crs", crs, (None, "lonlat"))
-    if coords is None:
-        return None
-    coords = np.array(coords, dtype=np.float64)
-    if coords.ndim != 2 or len(coords) != n or coords.shape[1] not in (2, 3):
-        msg = f"coords must be one row of 2 or 3 numbers per node: expected ({n}, 2), got {coords.shape}"
-        raise ValueError(msg)
-    if not np.isfinite(coords).all():
-        msg = "coords must be finite; leave coords out if some places are unknown"
-        raise ValueError(msg)
-    if crs == "lonlat" and (np.abs(coords[:, 0]).max(initial=0) > 360 or np.abs(coords[:, 1]).max(initial=0) > 90):
-        msg = "crs='lonlat' needs (longitude, latitude) in degrees; these coords are outside that range (swapped, or planar?)"
-        raise ValueError(msg)
-    coords.flags.writeable = False
-    return coords
+def _numbers_of(table) -> np.ndarray:
+    """Values of a Series or DataFrame; pandas' own integers and floats may hold NA, which becomes NaN."""
+    values = table.to_numpy()
+    kinds = {getattr(dtype, "kind", "O") for dtype in (table.dtypes if table.ndim == 2 else [table.dtype])}
+    return table.to_numpy(dtype=np.float64, na_value=np.nan) if values.dtype == object and kinds <= set("fiub") else values
 
 
-def _checked_labels(labels, n: int) -> np.ndarray | None:
-    if labels is None:
-        return None
-    labels = _label_array(labels)
-    if labels.shape != (n,):
-        msg = f"labels must be one name per node: expected ({n},), got {labels.shape}"
-        raise ValueError(msg)
-    if len(set(labels.tolist())) != n:
-        msg = f"labels must be unique; {n - len(set(labels.tolist()))} are repeated"
-        raise ValueError(msg)
-    labels.flags.writeable = False
-    return labels
-
-
-def _label_array(labels) -> np.ndarray:
-    """One-dimensional array of labels; tuples stay whole."""
-    labels = list(labels)
-    if (labels and all(isinstance(x, int | np.integer) for x in labels)) or (labels and all(isinstance(x, str) for x in labels)):
-        return np.array(labels)
-    array = np.empty(len(labels), dtype=object)
-    array[:] = labels
-    return array
+def checked_graph(graph) -> Graph:
+    """`graph`, or an error that says what to pass."""
+    if not isinstance(graph, Graph):
+        msg = f"graph must be a hushgraph.Graph; got {type(graph).__name__}; build one with Graph.from_edges, from_scipy or from_networkx"
+        raise TypeError(msg)
+    return graph

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from hushgraph.checks import checked_real_array, checked_size
+
 
 def snr(truth, estimate) -> float | np.ndarray:
     """Signal-to-noise ratio in dB, 20 log10(||f|| / ||f - fhat||); infinite when the estimate is exact.
@@ -42,12 +44,16 @@ def mse(truth, estimate) -> float | np.ndarray:
 
 
 def _checked_pair(truth, estimate) -> tuple[np.ndarray, np.ndarray]:
-    truth, estimate = np.asarray(truth, dtype=float), np.asarray(estimate, dtype=float)
+    labels = [part.index for part in (truth, estimate) if hasattr(part, "to_numpy") and hasattr(part, "index")]
+    if len(labels) == 2 and list(labels[0]) != list(labels[1]):
+        msg = "truth and estimate have different labels (index), or in another order; reindex one like the other"
+        raise ValueError(msg)
+    truth, estimate = (
+        checked_real_array(name, part).astype(np.float64, copy=False) for name, part in (("truth", truth), ("estimate", estimate))
+    )
     if truth.shape != estimate.shape or truth.ndim not in (1, 2) or truth.size == 0:
         msg = f"truth and estimate must both be (n,) or both (n, m), and not empty; got {truth.shape} and {estimate.shape}"
         raise ValueError(msg)
     for name, values in (("truth", truth), ("estimate", estimate)):
-        if not np.isfinite(values).all():
-            msg = f"{name} has {int((~np.isfinite(values)).sum())} entries that are NaN or infinite; compare only known nodes"
-            raise ValueError(msg)
+        checked_size(name, values, hint="; compare only known nodes")
     return truth, estimate

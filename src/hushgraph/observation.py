@@ -7,8 +7,8 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from hushgraph.adjacency import choose
-from hushgraph.graph import Graph
+from hushgraph.checks import checked_real_array, checked_sigma, choose, shown
+from hushgraph.graph import Graph, checked_graph
 
 Kind = Literal["measurement", "release", "simulation"]
 
@@ -41,12 +41,20 @@ class Noisy:
         if self.kind == "simulation" and self.exportable:
             msg = "a simulation is not exportable: its noise comes from a seed and protects nobody"
             raise ValueError(msg)
+        for name, kind in (("graph_hash", str), ("exportable", bool)):
+            if not isinstance(getattr(self, name), kind):
+                msg = f"{name} must be a {kind.__name__}; got {shown(getattr(self, name))}"
+                raise TypeError(msg)
+        if checked_real_array("values", self.values).ndim not in (1, 2):
+            msg = f"values must be (n,) or (n, m) numbers; got {np.shape(self.values)}"
+            raise ValueError(msg)
+        object.__setattr__(self, "sigma", checked_sigma(self.sigma))
         values = np.array(self.values)
         values.flags.writeable = False
         object.__setattr__(self, "values", values)
 
     def check_belongs_to(self, graph: Graph) -> None:
         """Refuse a graph other than the one the values were made on."""
-        if graph.hash != self.graph_hash:
+        if checked_graph(graph).hash != self.graph_hash:
             msg = f"these values belong to another graph ({self.graph_hash[:12]}...) than the one given ({graph.hash[:12]}...)"
             raise ValueError(msg)

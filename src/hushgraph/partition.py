@@ -10,7 +10,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from hushgraph.adjacency import choose
+from hushgraph.checks import as_number, checked_count, checked_number, checked_real_array, choose, shown
 
 Plateau = Literal["linear", "smooth", "c3", "meyer"]
 
@@ -25,7 +25,7 @@ def smooth_plateau(x, *, c=0.5):
 
     A partition of unity needs c <= 1 - 1/b; the paper's c = 1 is only good for its figure.
     """
-    x = np.asarray(x, dtype=float)
+    x, c = checked_real_array("x", x).astype(np.float64), checked_number("c", c, "a finite number above 0", above=0)
     return _smooth_step(x + 1, c) * _smooth_step(1 - x, c)
 
 
@@ -44,13 +44,13 @@ def plateau_function(plateau: Plateau = "linear", *, base: float = 2.0, c: float
     base = checked_base(base)
     choose("plateau", plateau, get_args(Plateau))
     if c is not None and plateau != "smooth":
-        msg = f"c belongs to plateau='smooth' only; got c={c!r} with plateau={plateau!r}"
+        msg = f"c belongs to plateau='smooth' only; got c={shown(c)} with plateau={plateau!r}"
         raise ValueError(msg)
     if plateau == "smooth":
         widest = 1 - 1 / base
-        width = widest if c is None else c
+        width = widest if c is None else as_number(c)
         if not 0 < width <= widest:
-            msg = f"c must be in (0, 1 - 1/base] = (0, {widest:g}] for a partition of unity; got {c!r}"
+            msg = f"c must be in (0, 1 - 1/base] = (0, {widest:g}] for a partition of unity; got {shown(c)}"
             raise ValueError(msg)
         return lambda x: smooth_plateau(x, c=width)
     function = {"linear": linear_plateau, "c3": c3_plateau, "meyer": meyer_plateau}[plateau]
@@ -66,9 +66,8 @@ def count_scales(lambda_max: float, *, base: float = 2.0) -> int:
     ([1, 1, 5, 5, 6], 5)
     """
     base = checked_base(base)
-    if not np.isfinite(lambda_max) or lambda_max < 0:
-        msg = f"lambda_max must be finite and at least 0; got {lambda_max!r}"
-        raise ValueError(msg)
+    lambda_max = checked_number("lambda_max", lambda_max, "finite and at least 0", least=0)
+    checked_number("lambda_max", lambda_max, "at most 1e200 in size; rescale the edge weights", most=1e200)
     if lambda_max == 0:
         return 1
     exponent = round(np.log(lambda_max) / np.log(base))
@@ -94,21 +93,28 @@ def partition(x, *, n_scales: int, plateau: Plateau = "linear", base: float = 2.
            [0. , 0. , 0.5]])
     """
     omega = plateau_function(plateau, base=base, c=c)
-    x = np.asarray(x, dtype=float) * float(base) ** low_scales
-    below = np.array([omega(x * float(base) ** -j) for j in range(n_scales - 1)] + [np.ones_like(x)])
+    n_scales, low_scales = checked_count("n_scales", n_scales, 1), checked_low_scales(low_scales, base)
+    with np.errstate(over="ignore"):  # infinite lies above all bands, like anything large
+        x = checked_real_array("x", x).astype(np.float64) * float(base) ** low_scales
+    below = np.array([omega(x * float(base) ** -j) for j in range(n_scales - 1)] + [np.where(np.isnan(x), x, 1.0)])
     return np.diff(below, axis=0, prepend=0.0)
 
 
 def checked_base(base: float) -> float:
-    """`base` as a float above 1."""
-    if not np.isfinite(base) or base <= 1:
-        msg = f"base must be a finite number above 1; got {base!r}"
-        raise ValueError(msg)
-    return float(base)
+    """`base` as a float above 1; next to 1 there would be no end of scales."""
+    checked_number("base", base, "a finite number above 1", above=1)
+    return checked_number("base", base, "at least 1.01 (next to 1 there are too many scales)", least=1.01)
+
+
+def checked_low_scales(low_scales: int, base: float) -> int:
+    """`low_scales` if it is a sensible number of extra bands: at most 64, and base**low_scales at most 1e100."""
+    return checked_count("low_scales", low_scales, 0, min(64, int(np.log(1e100) / np.log(base))))
 
 
 def _ramp(x, base):
-    return np.clip((base * np.asarray(x, dtype=float) - 1) / (base - 1), 0, 1)
+    base = checked_base(base)
+    with np.errstate(over="ignore"):
+        return np.clip((base * checked_real_array("x", x).astype(np.float64) - 1) / (base - 1), 0, 1)
 
 
 def _polynomial_step(u):
@@ -120,4 +126,5 @@ def _smooth_step(x, c):
     inside = (x > 0) & (x < c)
     u = np.where(inside, x, c / 2)
     with np.errstate(over="ignore"):
-        return np.where(inside, 1 / (1 + np.exp(1 / u - 1 / (c - u))), (x >= c).astype(float))
+        step = np.where(inside, 1 / (1 + np.exp(1 / u - 1 / (c - u))), (x >= c).astype(float))
+    return np.where(np.isnan(x), x, step)

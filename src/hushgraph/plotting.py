@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
-from hushgraph.adjacency import choose
-from hushgraph.graph import Graph
+from hushgraph.checks import as_number, checked_number, choose, shown
+from hushgraph.graph import Graph, checked_graph
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -63,6 +63,13 @@ def plot_graph_signal(
     _places(graph)  # complain before any figure is opened
     ends, middle = _edge_values(graph, signal)
     low, high = _limits([middle], vmin, vmax)
+    choose("transform", transform, get_args(Transform))
+    cmap = cmap if cmap is None else plt.get_cmap(cmap)
+    if linewidth is not None:
+        linewidth = checked_number("linewidth", linewidth, "a width in points of at least 0", least=0)
+    if ax is not None and not hasattr(ax, "add_collection"):
+        msg = f"ax must be matplotlib axes, as plt.subplots returns them; got {type(ax).__name__}"
+        raise TypeError(msg)
     ax = plt.subplots(figsize=(6.4, 6.4), layout="constrained")[1] if ax is None else ax
     lines = _draw_edges(ax, graph, ends, middle, _norm(low, high, transform), cmap, linewidth)
     _frame_map(ax, graph)
@@ -94,8 +101,9 @@ def plot_maps(
     """
     plt = _pyplot()
     _places(graph)  # complain before any figure is opened
-    if not signals:
-        msg = "signals must be a dict of at least one title and signal, for example {'Noisy': noisy}; got an empty one"
+    if not isinstance(signals, Mapping) or not signals:
+        got = "an empty one" if isinstance(signals, Mapping) else type(signals).__name__
+        msg = f"signals must be a dict of at least one title and signal, for example {{'Noisy': noisy}}; got {got}"
         raise ValueError(msg)
     drawn = [_edge_values(graph, signal) for signal in signals.values()]
     low, high = _limits([middle for _, middle in drawn], None, None)
@@ -126,6 +134,7 @@ def _pyplot():
 
 def _places(graph: Graph) -> np.ndarray:
     """The first two coordinates of every node."""
+    checked_graph(graph)
     if graph.coords is None:
         msg = "a map needs the places of the nodes; this graph has no coords, so build it with coords= (one row per node)"
         raise ValueError(msg)
@@ -151,11 +160,11 @@ def _limits(drawn, vmin: float | None, vmax: float | None) -> tuple[float, float
     if vmax is None:
         vmax = max((float(np.quantile(np.abs(middle), 0.998)) for middle in drawn if len(middle)), default=1.0)
         vmax = vmax if vmax > 0 else 1.0
-    vmin = -abs(vmax) if vmin is None else vmin
-    if not vmin < vmax:
-        msg = f"vmin must be below vmax; got vmin={vmin!r} and vmax={vmax!r}"
+    vmin = -abs(as_number(vmax)) if vmin is None else vmin
+    if not as_number(vmin) < as_number(vmax):
+        msg = f"vmin must be below vmax; got vmin={shown(vmin)} and vmax={shown(vmax)}, where finite numbers are expected"
         raise ValueError(msg)
-    return vmin, vmax
+    return float(vmin), float(vmax)
 
 
 def _shown(middle, low: float, high: float, vmin: float | None) -> float:

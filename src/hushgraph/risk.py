@@ -14,12 +14,22 @@ from typing import Literal, get_args
 import numpy as np
 from scipy.special import ndtri
 
-from hushgraph.adjacency import choose
+from hushgraph.checks import (
+    LARGEST,
+    LARGEST_FLOAT32,
+    as_array,
+    checked_count,
+    checked_number,
+    checked_real_array,
+    checked_seed,
+    checked_sigma,
+    choose,
+)
 from hushgraph.frame import ExactFrame, Frame, chebyshev_frame
-from hushgraph.graph import Graph
-from hushgraph.shrink import Rule, exponent_of, shrink
+from hushgraph.graph import Graph, checked_graph
+from hushgraph.shrink import Rule, checked_thresholds, shrink, sure_exponent
 from hushgraph.sums import block_sum
-from hushgraph.transform import checked_coefficients, checked_frame, forward, inverse
+from hushgraph.transform import checked_coefficient_size, checked_coefficients, checked_frame, checked_frame_of, forward, inverse
 
 Law = Literal["rademacher", "gaussian"]
 Domain = Literal["coefficients", "signal"]
@@ -43,12 +53,7 @@ def default_probes(n: int) -> int:
 def probes(n: int, n_probes: int, *, law: Law = "rademacher", seed: int = 0) -> np.ndarray:
     """Random signals, (n_probes, n): each value is a function of (seed, node, probe) alone, whatever the machine."""
     choose("law", law, get_args(Law))
-    if isinstance(n_probes, bool) or not isinstance(n_probes, int | np.integer) or n_probes < 1:
-        msg = f"n_probes must be an integer of at least 1; got {n_probes!r}"
-        raise ValueError(msg)
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed < 2**64:
-        msg = f"seed must be an integer from 0 to 2^64 - 1; got {seed!r}"
-        raise ValueError(msg)
+    n_probes, seed = checked_count("n_probes", n_probes, 1), checked_seed(seed)
     with np.errstate(over="ignore"):
         key = _scramble(np.uint64(seed)) + _scramble(np.arange(n_probes, dtype=np.uint64) + np.uint64(0x632BE59BD9B4E019))
         bits = _scramble(_scramble(np.arange(n, dtype=np.uint64) + np.uint64(1)) ^ key[:, None])
@@ -104,7 +109,7 @@ def exact_weights(frame: Frame, *, sigma=None, domain: Domain = "coefficients") 
     choose("domain", domain, get_args(Domain))
     if sigma is None and isinstance(frame, ExactFrame) and (frame.laplacian != "random_walk" or domain == "signal"):
         return frame.filters(frame.eigenvalues) ** 2 @ (frame.eigenvectors**2).T
-    variances = np.ones(frame.graph.n) if sigma is None else checked_sigma(sigma, frame.graph.n) ** 2
+    variances = np.broadcast_to(1.0 if sigma is None else np.square(checked_sigma(sigma, frame.graph.n)), frame.graph.n)
     weights = np.zeros((frame.n_scales, frame.graph.n))
     for start in range(0, frame.graph.n, 64):
         nodes = np.arange(start, min(start + 64, frame.graph.n))
@@ -121,7 +126,14 @@ def smooth_weights(graph: Graph, weights: np.ndarray) -> np.ndarray:
 
     For threshold *scales* only: raw weights of few probes are far too noisy there. SURE itself needs the raw ones.
     """
-    d = np.maximum(graph.degrees, 1e-12 * graph.degrees.max(initial=1.0))
+    weights = checked_real_array("weights", weights)
+    if weights.ndim != 2 or weights.shape[1] != checked_graph(graph).n:
+        msg = f"weights must have shape (n_scales, {graph.n}), as monte_carlo_weights returns them; got {weights.shape}"
+        raise ValueError(msg)
+    checked_weight_size(weights)
+    if graph.n == 0:
+        return weights.astype(np.float64)
+    d = np.maximum(graph.degrees, 1e-12 * (graph.degrees.max() or 1.0))
     isolated = graph.degrees == 0
     walk = graph.adjacency.multiply(1 / np.where(isolated, 1.0, graph.degrees)[:, None]).tocsr()
     near, inverse_near = walk @ d, walk @ (1 / d)
@@ -161,9 +173,7 @@ def sure(F, t, *, weights, sigma: float, rule: Rule = "james_stein", beta: float
     scaled : bool or (n_scales, n) array
         True: thresholds are t sqrt(weights); an array: t times it.
     """
-    if np.isinf(exponent_of(rule, beta)):
-        msg = "SURE does not hold for rule='hard' (it jumps); use 'soft', 'james_stein' or 'power', or oracle_thresholds"
-        raise ValueError(msg)
+    sure_exponent(rule, beta)
     F, weights = checked_pair(F, weights)
     variance = checked_sigma(sigma) ** 2
     value, slope = shrink(F, threshold_field(F, t, threshold_scale(weights, scaled)), rule=rule, beta=beta)
@@ -196,6 +206,10 @@ def sure_variance(
         msg = f"sure_variance takes one signal, coefficients of shape (n_scales, n); got {F.shape}"
         raise ValueError(msg)
     choose("law", law, get_args(Law))
+    sure_exponent(rule, beta)
+    sigma, n_probes, seed = checked_sigma(sigma), checked_count("n_probes", n_probes, 1), checked_seed(seed)
+    if threshold_scale is not None:
+        threshold_scale = checked_scale("threshold_scale", threshold_scale, F.shape)
     slope = shrink(F, threshold_field(F, t, threshold_scale), rule=rule, beta=beta)[1]
     n, exact = frame.graph.n, frame.graph.n <= DENSE_BELOW
     eps = np.eye(n) if exact else probes(n, 16, seed=seed)
@@ -207,7 +221,7 @@ def sure_variance(
         halves = [np.mean((eps * product)[half], axis=0) for half in (slice(0, 8), slice(8, 16))]  # independent: unbiased product
         diagonal = block_sum(halves[0] * halves[1])
     spread = 2 * frobenius - (2 if law == "rademacher" else 0) * diagonal
-    return float(4 * checked_sigma(sigma) ** 4 / n_probes * max(spread, 0.0))
+    return float(4 * sigma**4 / n_probes * max(spread, 0.0))
 
 
 def signal_sure(noisy, denoised, *, divergence, sigma):
@@ -215,11 +229,26 @@ def signal_sure(noisy, denoised, *, divergence, sigma):
 
     For a scalar sigma pass the plain divergence sum_i d fhat_i / d y_i.
     """
-    noisy, denoised = np.asarray(noisy), np.asarray(denoised)
+    noisy, denoised = checked_real_array("noisy", noisy), checked_real_array("denoised", denoised)
+    if noisy.ndim not in (1, 2) or noisy.shape != denoised.shape:
+        msg = f"noisy and denoised must have the same shape, (n,) or (n, m); got {noisy.shape} and {denoised.shape}"
+        raise ValueError(msg)
+    checked_coefficient_size("noisy", noisy)
+    checked_coefficient_size("denoised", denoised)
+    divergence = _checked_divergence(divergence, noisy.shape[1:])
     sigma = np.asarray(checked_sigma(sigma, len(noisy)), dtype=float)
     factor = float(sigma) ** 2 if sigma.ndim == 0 else 1.0
     total = len(noisy) * float(sigma) ** 2 if sigma.ndim == 0 else block_sum(sigma**2)
     return block_sum(np.square(denoised - noisy, dtype=np.float64)) - total + 2 * factor * divergence
+
+
+def _checked_divergence(divergence, shape: tuple):
+    """A finite number, or one per signal."""
+    values = as_array(divergence, "divergence")
+    if values.dtype.kind not in "fiu" or values.shape not in ((), shape) or not np.isfinite(values).all():
+        msg = f"divergence must be a finite number{' per signal' if shape else ''}: expected shape {shape}; got {divergence!r}"
+        raise ValueError(msg)
+    return float(values) if values.ndim == 0 else values.astype(np.float64)
 
 
 def monte_carlo_divergence(estimator, noisy, *, n_probes: int = 10, step: float | None = None, sigma=1.0, seed: int = 0):
@@ -228,10 +257,28 @@ def monte_carlo_divergence(estimator, noisy, *, n_probes: int = 10, step: float 
     eps' (estimator(y + step eps) - estimator(y)) / step; it needs no formula, so it checks those we have.
     `step` defaults to 1e-3 sigma (the mean sigma when it is one per node).
     """
-    noisy = np.asarray(noisy, dtype=float)
-    step = 1e-3 * float(np.mean(checked_sigma(sigma, len(noisy)))) if step is None else step
-    base = np.asarray(estimator(noisy))
-    draws = [block_sum(eps * (estimator(noisy + step * eps) - base)) / step for eps in probes(len(noisy), n_probes, seed=seed)]
+    if not callable(estimator):
+        msg = f"estimator must be callable, of a noisy signal to a denoised one; got {type(estimator).__name__}"
+        raise TypeError(msg)
+    noisy = checked_real_array("noisy", noisy).astype(np.float64)
+    if noisy.ndim != 1 or len(noisy) == 0:
+        msg = f"noisy must be one signal, (n,); got {noisy.shape}"
+        raise ValueError(msg)
+    largest = float(np.abs(checked_coefficient_size("noisy", noisy)).max())
+    sigma = float(np.mean(checked_sigma(sigma, len(noisy))))
+    words = f"a number above {1e-12 * largest:.2g}, or it is lost in the rounding of the signal"
+    step = checked_number("step", 1e-3 * sigma if step is None else step, words, above=0, least=1e-12 * largest, most=LARGEST)
+
+    def estimate(signal):
+        values = as_array(result := estimator(signal))
+        if values.shape != noisy.shape or values.dtype.kind not in "fiub" or not np.isfinite(values).all():
+            got = f"shape {values.shape}" if values.dtype.kind in "fiub" else type(result).__name__
+            msg = f"estimator must return finite real numbers of shape {noisy.shape}; got {got}"
+            raise ValueError(msg)
+        return values.astype(np.float64)
+
+    base = estimate(noisy)
+    draws = [block_sum(eps * (estimate(noisy + step * eps) - base)) / step for eps in probes(len(noisy), n_probes, seed=seed)]
     return float(np.mean(draws)), float(np.std(draws, ddof=1) / np.sqrt(n_probes)) if n_probes > 1 else np.nan
 
 
@@ -240,13 +287,23 @@ def estimate_sigma(graph: Graph, noisy, *, frame: Frame | None = None, weights=N
 
     Biased upwards on rough signals (it warns when the next scale disagrees); give the known sigma where there is one.
     """
-    frame = chebyshev_frame(graph) if frame is None else checked_frame(frame)
+    if checked_graph(graph).n == 0:
+        msg = "sigma cannot be estimated: the graph has no nodes"
+        raise ValueError(msg)
+    frame = chebyshev_frame(graph) if frame is None else checked_frame_of(graph, frame)
     values = graph.align(noisy)
-    weights = smooth_weights(graph, monte_carlo_weights(frame)) if weights is None else np.asarray(weights)
+    weights = smooth_weights(graph, monte_carlo_weights(frame)) if weights is None else checked_real_array("weights", weights)
+    if weights.shape != (frame.n_scales, graph.n):
+        msg = f"weights must have shape {(frame.n_scales, graph.n)}, as monte_carlo_weights of the same frame returns them; got {weights.shape}"
+        raise ValueError(msg)
+    checked_weight_size(weights)
     shares = weights.sum(axis=1) / max(graph.n, 1)
     usable = np.flatnonzero(shares >= 0.02)[::-1]
     if len(usable) == 0:
         msg = "sigma cannot be estimated: the graph has no scale that carries noise (is it empty?); pass sigma="
+        raise ValueError(msg)
+    if not weights[usable[:2]].min() > 0:
+        msg = "weights must be above 0 at every node, in the finest scales at least; pass smooth_weights(graph, weights)"
         raise ValueError(msg)
     planes = values[None] if values.ndim == 1 else values.T
     bands = forward(frame, planes.astype(np.float64))
@@ -270,48 +327,59 @@ def estimate_sigma(graph: Graph, noisy, *, frame: Frame | None = None, weights=N
 # ---- shapes -----------------------------------------------------------------------------------------------------
 
 
-def checked_sigma(sigma, n: int | None = None):
-    """A positive float, or, when n is given, possibly n of them."""
-    values = np.asarray(sigma)
-    shapes = ((),) if n is None else ((), (n,))
-    if values.shape not in shapes or values.dtype.kind not in "fiu" or not np.all(np.isfinite(values)) or not np.all(values > 0):
-        expected = "a positive number" if n is None else f"a positive number or {n} of them, one per node"
-        got = repr(sigma) if values.ndim == 0 else f"shape {values.shape}, smallest {values.min(initial=np.inf)}"
-        msg = f"sigma (a standard deviation in signal units) must be {expected}; got {got}"
-        raise ValueError(msg)
-    return float(values) if values.ndim == 0 else values.astype(np.float64)
-
-
 def checked_pair(F, weights):
-    """Coefficients and weights of fitting shapes."""
-    F, weights = np.asarray(F), np.asarray(weights)
-    if F.ndim not in (2, 3) or weights.shape != F.shape[:2]:
+    """Coefficients and weights: finite real numbers of fitting shapes."""
+    F, weights = checked_real_array("F", F), checked_real_array("weights", weights)
+    if F.ndim not in (2, 3) or weights.shape != F.shape[:2] or F.shape[2:] == (0,):
         msg = f"F must be (n_scales, n) or (n_scales, n, m), weights (n_scales, n); got {F.shape} and {weights.shape}"
         raise ValueError(msg)
-    if not np.isfinite(F).all() or not np.isfinite(weights).all():
-        msg = "F and weights must be finite"
+    return checked_coefficient_size("F", F), checked_weight_size(weights)
+
+
+def checked_weight_size(weights: np.ndarray) -> np.ndarray:
+    """Weights may hold variances, so they may be as large as squares."""
+    top = max(-float(weights.min(initial=0)), float(weights.max(initial=0)))
+    if not top <= LARGEST**2.1:
+        bad = int((~np.isfinite(weights)).sum())
+        msg = (
+            f"weights has {bad} entries that are NaN or infinite"
+            if bad
+            else f"weights must not be so large; the largest is {top:g}"
+        )
         raise ValueError(msg)
-    return F, weights
+    return weights
 
 
 def threshold_scale(weights, scaled):
     """None, sqrt(weights), or the given array: what the thresholds are multiplied by."""
     if isinstance(scaled, bool | np.bool_):
         return np.sqrt(np.maximum(weights, 0.0)) if scaled else None
-    scale = np.asarray(scaled, dtype=float)
-    if scale.shape != np.shape(weights) or not np.all(scale >= 0):
-        msg = f"scaled must be True, False or non-negative numbers of shape {np.shape(weights)}; got shape {scale.shape}"
+    return checked_scale("scaled", scaled, np.shape(weights))
+
+
+def checked_scale(name: str, scale, shape: tuple) -> np.ndarray:
+    """Finite non-negative numbers of that shape."""
+    values = as_array(scale, name)
+    fits = values.shape == shape and values.dtype.kind in "fiu"
+    if not fits or not (values.min(initial=0) >= 0 and float(values.max(initial=0)) <= LARGEST):
+        got = f"shape {values.shape}" if not fits else f"some that are negative, NaN or above {LARGEST:g}"
+        msg = f"{name} must be {'True, False or ' * (name == 'scaled')}non-negative numbers of shape {shape}; got {got}"
         raise ValueError(msg)
-    return scale
+    return values.astype(np.float64, copy=False)
 
 
 def threshold_field(F: np.ndarray, t, scale) -> np.ndarray:
     """Thresholds that broadcast against F: from a float, (n_scales,), or (n_scales, m)."""
-    t = np.asarray(t, dtype=F.dtype)
+    t, largest = checked_thresholds(t), LARGEST_FLOAT32 if F.dtype == np.float32 else LARGEST
     shapes = ((), F.shape[:1]) if F.ndim == 2 else ((), F.shape[:1], (F.shape[0], F.shape[2]))
     if t.shape not in shapes:
         msg = f"t must have one of the shapes {', '.join(map(str, shapes))} for F of shape {F.shape}; got {t.shape}"
         raise ValueError(msg)
+    if scale is not None and float(t.max(initial=0)) > largest:
+        msg = f"t must be at most {largest:g} in size; got {t.max():g}"
+        raise ValueError(msg)
+    with np.errstate(over="ignore"):  # infinite kills everything, which is what it should do
+        t = t.astype(F.dtype)
     field = t.reshape(t.shape[:1] + (1,) + t.shape[1:]) if t.ndim else t
     field = field[..., None] if t.ndim == 1 and F.ndim == 3 else field
     if scale is None:

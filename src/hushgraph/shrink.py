@@ -10,7 +10,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from hushgraph.adjacency import choose
+from hushgraph.checks import as_array, as_number, checked_real_array, choose, shown
 
 Rule = Literal["soft", "james_stein", "power", "hard"]
 
@@ -28,14 +28,15 @@ def james_stein(x, t):
 def hard(x, t):
     """x where |x| > t, and 1 there. The jumps make its SURE biased, so SURE refuses it."""
     x, t, alive = _kept(x, t)
-    return np.where(alive, x, 0), alive.astype(x.dtype)
+    return np.where(alive, x, 0), np.where(np.isnan(x), x, alive).astype(x.dtype)
 
 
 def power(x, t, *, beta):
     """x (1 - |t / x|^beta)_+ and its slope 1 + (beta - 1) |t / x|^beta where |x| > t."""
     beta = checked_beta(beta)
     x, t, alive = _kept(x, t)
-    ratio = np.divide(t, np.abs(x), out=np.zeros_like(x), where=np.abs(x) > t)
+    ratio = np.zeros(np.broadcast_shapes(x.shape, t.shape), dtype=x.dtype)
+    np.divide(t, np.abs(x), out=ratio, where=~(np.abs(x) <= t))
     ratio = ratio if beta == 1 else ratio * ratio if beta == 2 else ratio**beta
     return np.where(alive, x * (1 - ratio), 0), np.where(alive, 1 + (beta - 1) * ratio, 0)
 
@@ -56,24 +57,41 @@ def exponent_of(rule: Rule, beta: float | None = None) -> float:
     if rule == "power":
         return checked_beta(beta)
     if beta is not None:
-        msg = f"beta belongs to rule='power' only; got beta={beta!r} with rule={rule!r}"
+        msg = f"beta belongs to rule='power' only; got beta={shown(beta)} with rule={rule!r}"
         raise ValueError(msg)
     return {"soft": 1.0, "james_stein": 2.0, "hard": np.inf}[rule]
 
 
+def sure_exponent(rule: Rule, beta: float | None = None) -> float:
+    """`exponent_of`, without the rule that SURE does not hold for."""
+    exponent = exponent_of(rule, beta)
+    if np.isinf(exponent):
+        msg = "SURE does not hold for rule='hard' (it jumps); use 'soft', 'james_stein' or 'power', or oracle_thresholds"
+        raise ValueError(msg)
+    return exponent
+
+
 def checked_beta(beta) -> float:
     """beta as a finite float of at least 1."""
-    if beta is None or not np.isfinite(beta) or beta < 1:
-        msg = f"rule='power' needs a finite beta of at least 1 (1 is soft, 2 is James-Stein); got {beta!r}"
+    if not as_number(beta) >= 1:
+        msg = f"rule='power' needs a finite beta of at least 1 (1 is soft, 2 is James-Stein); got {shown(beta)}"
         raise ValueError(msg)
     return float(beta)
 
 
-def _kept(x, t):
-    x = np.asarray(x)
-    x = x if x.dtype in (np.float32, np.float64) else x.astype(np.float64)
-    t = np.asarray(t, dtype=x.dtype)
-    if np.any(t < 0) or np.isnan(t).any():
-        msg = f"thresholds must be numbers of at least 0; the smallest is {np.min(t)}"
+def checked_thresholds(t) -> np.ndarray:
+    """Numbers of at least 0, of any shape."""
+    values = as_array(t, "thresholds")
+    if values.dtype.kind not in "fiub" or not np.all(values >= 0):
+        got = f"the smallest is {np.min(values)}" if values.dtype.kind in "fiub" else f"got {shown(t)}"
+        msg = f"thresholds must be numbers of at least 0; {got}"
         raise ValueError(msg)
-    return x, t, (np.abs(x) > t) | (t == 0)
+    return values
+
+
+def _kept(x, t):
+    """x, t of the same type, and where the value is kept; NaN is, so that it stays NaN."""
+    x = checked_real_array("x", x)
+    with np.errstate(over="ignore"):  # a threshold beyond float32 is infinite there
+        t = checked_thresholds(t).astype(x.dtype)
+    return x, t, ~(np.abs(x) <= t) | (t == 0)

@@ -9,7 +9,8 @@ import numpy as np
 from scipy.sparse import csgraph
 from scipy.spatial import cKDTree
 
-from hushgraph.graph import Graph
+from hushgraph.checks import LARGEST, checked_count, checked_number, checked_seed, is_count, shown
+from hushgraph.graph import Graph, checked_graph
 
 
 def bernoulli_signal(graph: Graph, p: float = 0.001, k: int = 4, rng: int | np.random.Generator = 0) -> np.ndarray:
@@ -34,15 +35,16 @@ def bernoulli_signal(graph: Graph, p: float = 0.001, k: int = 4, rng: int | np.r
     >>> bernoulli_signal(graph, p=0.5, k=2, rng=1)
     array([1., 0., 2., 0.])
     """
-    if not 0 < p < 1:
-        msg = f"p must be a probability strictly between 0 and 1; got {p!r}"
-        raise ValueError(msg)
-    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 0:
-        msg = f"k must be an integer of at least 0 (how often W is applied); got {k!r}"
-        raise ValueError(msg)
-    signal = (np.random.default_rng(rng).random(graph.n) < p).astype(float)
-    for _ in range(k):
+    p = checked_number("p", p, "a probability strictly between 0 and 1", above=0, below=1)
+    k = checked_count("k", k, 0, note=" (how often W is applied)")
+    if not isinstance(rng, np.random.Generator):
+        rng = np.random.default_rng(checked_seed(rng, "rng"))
+    signal = (rng.random(checked_graph(graph).n) < p).astype(float)
+    for step in range(k):
         signal = graph.adjacency @ signal
+        if signal.max(initial=0.0) > LARGEST:
+            msg = f"k={k} is too large: after {step + 1} products with W the signal exceeds {LARGEST:g}; use a smaller k"
+            raise ValueError(msg)
     return signal
 
 
@@ -68,16 +70,13 @@ def hotspot_counts(graph: Graph, *, total: float = 15_000, n_hotspots: int = 12,
     >>> bool((counts >= 0).all() and (counts == counts.round()).all())
     True
     """
+    checked_graph(graph)
     if graph.coords is None:
         msg = "hotspot_counts needs the places of the nodes; this graph has no coords, so build it with coords="
         raise ValueError(msg)
-    if not (np.isfinite(total) and total > 0):
-        msg = f"total must be a positive expected number of events; got {total!r}"
-        raise ValueError(msg)
-    if isinstance(n_hotspots, bool) or not isinstance(n_hotspots, int | np.integer) or n_hotspots < 0:
-        msg = f"n_hotspots must be an integer of at least 0; got {n_hotspots!r}"
-        raise ValueError(msg)
-    rng = np.random.default_rng(seed)
+    total = checked_number("total", total, "a positive expected number of events", above=0, most=1e15)
+    n_hotspots = checked_count("n_hotspots", n_hotspots, 0)
+    rng = np.random.default_rng(checked_seed(seed))
     place = _unit_coords(graph.coords, graph.crs)
     intensity = 0.03 * np.exp(0.8 * _waves(place, rng)) * np.exp(-3 * ((place - place.mean(axis=0)) ** 2).sum(axis=1))
     for centre, width, height in _hotspots(place, n_hotspots, rng):
@@ -100,7 +99,8 @@ def smooth_signal(graph: Graph, *, seed: int = 0) -> np.ndarray:
     >>> bool(abs(signal.std() - 1) < 1e-12)
     True
     """
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(checked_seed(seed))
+    checked_graph(graph)
     signal = (
         _heat_flow(graph, rng.normal(size=graph.n)) if graph.coords is None else _waves(_unit_coords(graph.coords, graph.crs), rng)
     )
@@ -121,10 +121,10 @@ def piecewise_constant_signal(graph: Graph, *, n_pieces: int = 8, seed: int = 0)
     >>> sorted(set(piecewise_constant_signal(datasets.grid(20, 20), n_pieces=3).tolist()))
     [0.0, 1.0, 2.0]
     """
-    if isinstance(n_pieces, bool) or not isinstance(n_pieces, int | np.integer) or not 1 <= n_pieces <= max(graph.n, 1):
-        msg = f"n_pieces must be an integer from 1 to the number of nodes, {graph.n}; got {n_pieces!r}"
+    if not is_count(n_pieces, 1, max(checked_graph(graph).n, 1)):
+        msg = f"n_pieces must be an integer from 1 to the number of nodes, {graph.n}; got {shown(n_pieces)}"
         raise ValueError(msg)
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(checked_seed(seed))
     centres = rng.choice(graph.n, n_pieces, replace=False) if graph.n else np.empty(0, dtype=int)
     levels = rng.permutation(n_pieces).astype(float)
     if graph.n == 0:

@@ -17,9 +17,10 @@ from typing import Literal, get_args
 import numpy as np
 from numba import njit, prange
 
-from hushgraph.adjacency import choose
-from hushgraph.risk import checked_pair, checked_sigma, threshold_scale
-from hushgraph.shrink import Rule, exponent_of
+from hushgraph.checks import checked_real_array, checked_sigma, choose
+from hushgraph.risk import checked_pair, checked_scale, threshold_scale
+from hushgraph.shrink import Rule, exponent_of, sure_exponent
+from hushgraph.transform import checked_coefficient_size
 
 BINS = 2048  # 64 per factor of 2 below the largest value; the lowest bin takes the rest
 
@@ -51,10 +52,7 @@ def sure_thresholds(
     candidates : {"all", "percentiles"}
         All |F_i| and 0 (exact), or the 101 percentiles of |F_i| as in the paper's experiments.
     """
-    exponent = exponent_of(rule, beta)
-    if np.isinf(exponent):
-        msg = "SURE does not hold for rule='hard' (it jumps); use 'soft', 'james_stein' or 'power', or oracle_thresholds"
-        raise ValueError(msg)
+    exponent = sure_exponent(rule, beta)
     F, weights = checked_pair(F, weights)
     variance, scale = checked_sigma(sigma) ** 2, threshold_scale(weights, scaled)
     choose("candidates", candidates, get_args(Candidates))
@@ -69,9 +67,14 @@ def sure_thresholds(
 
 def sure_curve(x, weights, *, sigma: float, rule: Rule = "james_stein", beta: float | None = None, scale=None):
     """All candidate thresholds of one scale in ascending order, and SURE at each of them (constant included)."""
-    z, x, g = _sorted(np.asarray(x, dtype=float), np.asarray(weights, dtype=float), scale)
-    variance = checked_sigma(sigma) ** 2
-    t, values = _sure_at_data(z, x, g, variance, exponent_of(rule, beta))
+    exponent, variance = sure_exponent(rule, beta), checked_sigma(sigma) ** 2
+    x, weights = checked_real_array("x", x), checked_real_array("weights", weights)
+    if x.ndim != 1 or weights.shape != x.shape:
+        msg = f"x and weights must be those of one scale, (n,) and (n,); got shape {x.shape} and {weights.shape}"
+        raise ValueError(msg)
+    x, weights = (part[0] for part in checked_pair(x[None], weights[None]))
+    z, x, g = _sorted(x, weights, None if scale is None else checked_scale("scale", scale, x.shape))
+    t, values = _sure_at_data(z, x, g, variance, exponent)
     return t, values - variance * np.sum(weights)
 
 
@@ -83,16 +86,20 @@ def oracle_thresholds(
     Exact: between data values the error is a quadratic in t^beta, whose minimum may lie inside.
     """
     exponent = exponent_of(rule, beta)
-    F, truth_F = np.asarray(F), np.asarray(truth_F)
+    F, truth_F = checked_real_array("F", F), checked_real_array("truth_F", truth_F)
+    if F.ndim not in (2, 3):
+        msg = f"F must be (n_scales, n) or (n_scales, n, m); got {F.shape}"
+        raise ValueError(msg)
     if F.shape != truth_F.shape and F.shape[:2] != truth_F.shape:
         msg = f"truth_F must have the shape of F, {F.shape}, or of one of its signals; got {truth_F.shape}"
         raise ValueError(msg)
-    if weights is None and not isinstance(scaled, np.ndarray):
-        if scaled:
-            msg = "scaled=True needs weights=, or pass the scale itself as scaled="
-            raise ValueError(msg)
-        weights = np.ones(F.shape[:2])
-    scale = threshold_scale(np.zeros(F.shape[:2]) if weights is None else weights, scaled)
+    checked_coefficient_size("F", F)
+    checked_coefficient_size("truth_F", truth_F)
+    if weights is None and isinstance(scaled, bool | np.bool_) and scaled:
+        msg = "scaled=True needs weights=, or pass the scale itself as scaled="
+        raise ValueError(msg)
+    weights = np.broadcast_to(1.0, F.shape[:2]) if weights is None else checked_pair(F, weights)[1]
+    scale = threshold_scale(weights, scaled)
     truth = truth_F if truth_F.ndim == F.ndim else np.broadcast_to(truth_F[:, :, None], F.shape)
 
     def best(x, f, s):
@@ -118,7 +125,7 @@ def _per_level(best, F, beside, scale, level: Level) -> np.ndarray:
     shape = (1, -1) if level == "global" else F.shape[:2]
     for m in range(result.shape[1]):
         rows = (part if part is None or part.ndim == 2 else part[:, :, m] for part in (F, beside, scale))
-        x, y, s = (None if row is None else np.ascontiguousarray(row, dtype=np.float64).reshape(shape) for row in rows)
+        x, y, s = (None if row is None else np.require(row, np.float64, ["C", "W"]).reshape(shape) for row in rows)
         result[:, m] = best(x, y, s)
     return result[:, 0] if F.ndim == 2 else result
 

@@ -10,7 +10,9 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse.linalg import LinearOperator
 
+from hushgraph.checks import ROOM, checked_real_array, checked_size
 from hushgraph.frame import ChebyshevFrame, ExactFrame, Frame
+from hushgraph.graph import Graph
 from hushgraph.kernels import cpu
 
 
@@ -43,10 +45,12 @@ def as_linear_operator(frame: Frame) -> LinearOperator:
     n, n_scales = checked_frame(frame).graph.n, frame.n_scales
 
     def matmat(x):
-        return np.moveaxis(forward(frame, np.asarray(x, dtype=float).T), 0, 2).reshape(n_scales * n, -1)
+        x = checked_real_array("x", x).astype(np.float64, copy=False)
+        return np.moveaxis(forward(frame, x.T), 0, 2).reshape(n_scales * n, x.shape[1])
 
     def rmatmat(y):
-        return inverse(frame, np.moveaxis(np.reshape(y, (n_scales, n, -1)), 2, 0).astype(float), transposed=True).T
+        y = np.reshape(checked_real_array("y", y), (n_scales, n, -1)) if n else np.empty((n_scales, 0, np.shape(y)[-1]))
+        return inverse(frame, np.moveaxis(y, 2, 0).astype(np.float64), transposed=True).T
 
     return LinearOperator(
         (n_scales * n, n), matvec=lambda x: matmat(x.reshape(n, 1)).ravel(), rmatvec=lambda y: rmatmat(y.reshape(-1, 1)).ravel(),
@@ -63,7 +67,9 @@ def forward(frame: Frame, planes: np.ndarray, *, transposed: bool = False) -> np
         bands = (spectral[:, None, :] * frame.filters(frame.eigenvalues)) @ frame.eigenvectors.T
         bands = bands.astype(planes.dtype, copy=False)
     else:
-        bands = cpu.forward(frame.graph.layout(frame.laplacian), frame.coefficients, planes, 2 * frame.unit / frame.lambda_upper)
+        bands = cpu.forward(
+            frame.graph.layout(frame.laplacian), frame.coefficients, _writable(planes), 2 * frame.unit / frame.lambda_upper
+        )
     return bands if before is None else np.divide(bands, before, out=bands)
 
 
@@ -75,7 +81,9 @@ def inverse(frame: Frame, planes: np.ndarray, *, transposed: bool = False) -> np
         spectral = np.sum((planes @ frame.eigenvectors) * frame.filters(frame.eigenvalues), axis=1)
         sums = (spectral @ frame.eigenvectors.T).astype(planes.dtype, copy=False)
     else:
-        sums = cpu.inverse(frame.graph.layout(frame.laplacian), frame.coefficients, planes, 2 * frame.unit / frame.lambda_upper)
+        sums = cpu.inverse(
+            frame.graph.layout(frame.laplacian), frame.coefficients, _writable(planes), 2 * frame.unit / frame.lambda_upper
+        )
     return sums if before is None else np.divide(sums, before, out=sums)
 
 
@@ -87,18 +95,32 @@ def checked_frame(frame) -> Frame:
     return frame
 
 
+def checked_frame_of(graph: Graph, frame) -> Frame:
+    """`frame` if it is one, and of this graph."""
+    if checked_frame(frame).graph is not graph and frame.graph.hash != graph.hash:
+        msg = "frame belongs to another graph than the one given; build it with chebyshev_frame(graph)"
+        raise ValueError(msg)
+    return frame
+
+
 def checked_coefficients(frame, coefficients) -> np.ndarray:
     """Finite float coefficients that fit the frame."""
-    values = np.asarray(coefficients)
     expected = (checked_frame(frame).n_scales, frame.graph.n)
-    if values.ndim not in (2, 3) or values.shape[:2] != expected:
+    values = checked_real_array("coefficients", coefficients)
+    if values.ndim not in (2, 3) or values.shape[:2] != expected or values.shape[2:] == (0,):
         msg = f"coefficients must have shape {expected} or {(*expected, 'm')}, as analyze returns them; got {values.shape}"
         raise ValueError(msg)
-    values = values if values.dtype in (np.float32, np.float64) else values.astype(np.float64)
-    if not np.isfinite(values).all():
-        msg = f"coefficients must be finite; {int((~np.isfinite(values)).sum())} are NaN or infinite"
-        raise ValueError(msg)
-    return values
+    return checked_coefficient_size("coefficients", values)
+
+
+def checked_coefficient_size(name: str, values: np.ndarray) -> np.ndarray:
+    """Coefficients may be somewhat larger than a signal."""
+    return checked_size(name, values, room=ROOM)
+
+
+def _writable(planes: np.ndarray) -> np.ndarray:
+    """Kernels are compiled for arrays that can be written to, though they do not write to these."""
+    return planes if planes.flags.writeable else planes.copy()
 
 
 def _scaling(frame: Frame, dtype, transposed: bool):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.spatial import cKDTree
 
+from hushgraph.checks import checked_count, checked_number, checked_seed
 from hushgraph.datasets.city_plan import bent, draw_city
 from hushgraph.graph import Graph
 
@@ -32,7 +33,8 @@ def city(n_nodes: int = 4000, *, seed: int = 0) -> Graph:
     >>> 900 <= graph.n <= 1100
     True
     """
-    _check_count("n_nodes", n_nodes, least=100)
+    checked_count("n_nodes", n_nodes, 100)
+    checked_seed(seed)
     goal = min(n_nodes, _CALIBRATED)
     area, best = 15_000.0, np.inf  # square metres per junction, a first guess
     for _ in range(12):
@@ -71,8 +73,8 @@ def roads(n_nodes: int = 100_000, *, seed: int = 0) -> Graph:
     >>> datasets.roads(2500).n
     2500
     """
-    _check_count("n_nodes", n_nodes, least=100)
-    rng = np.random.default_rng(seed)
+    checked_count("n_nodes", n_nodes, 100)
+    rng = np.random.default_rng(checked_seed(seed))
     columns = int(np.sqrt(0.62 * n_nodes))
     rows = int(0.62 * n_nodes / columns)
     xy, pairs = _country(rows, columns, rng)
@@ -92,8 +94,8 @@ def grid(rows: int, columns: int) -> Graph:
     >>> datasets.grid(3, 4)
     Graph(n=12, n_edges=17, unweighted, coords)
     """
-    _check_count("rows", rows, least=1)
-    _check_count("columns", columns, least=1)
+    checked_count("rows", rows, 1)
+    checked_count("columns", columns, 1)
     return Graph.from_image((rows, columns), neighbours=4)
 
 
@@ -106,19 +108,11 @@ def random_geometric(n_nodes: int, *, radius: float | None = None, seed: int = 0
     >>> datasets.random_geometric(500, radius=0.0)
     Graph(n=500, n_edges=0, unweighted, coords)
     """
-    _check_count("n_nodes", n_nodes, least=1)
+    checked_count("n_nodes", n_nodes, 1)
     radius = np.sqrt(6 / (np.pi * n_nodes)) if radius is None else radius
-    if not (np.isfinite(radius) and radius >= 0):
-        msg = f"radius must be a finite distance of at least 0 in the unit square; got {radius!r}"
-        raise ValueError(msg)
-    xy = np.random.default_rng(seed).random((n_nodes, 2))
+    radius = checked_number("radius", radius, "a finite distance of at least 0 in the unit square", least=0)
+    xy = np.random.default_rng(checked_seed(seed)).random((n_nodes, 2))
     return Graph.from_edges(cKDTree(xy).query_pairs(radius, output_type="ndarray"), n=n_nodes, coords=xy)
-
-
-def _check_count(name: str, value, *, least: int):
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        msg = f"{name} must be an integer of at least {least}; got {value!r}"
-        raise ValueError(msg)
 
 
 # ---- the road network ---------------------------------------------------------------------------------------------

@@ -1,0 +1,145 @@
+"""Checks of what callers pass: the value in the form the code works with, or an error that says what to do. Knows nothing else.
+
+Numbers far from 1 are refused, not supported: risks take fourth powers of sigma and the spectrum takes those of degrees,
+which must neither overflow nor vanish.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+LARGEST = 1e70  # size of signals, sigma and edge weights; the smallest sigma and edge weight is its inverse
+LARGEST_FLOAT32 = 1e15
+ROOM = 1e4  # for coefficients, which may be larger than their signal, and for rounding
+
+
+def choose(name: str, value: Any, choices: tuple) -> Any:
+    """`value` if it is one of `choices`, otherwise an error that lists them."""
+    if not isinstance(value, Hashable) or value not in choices:
+        msg = f"{name} must be one of {', '.join(map(repr, choices))}; got {shown(value)}"
+        raise ValueError(msg)
+    return value
+
+
+def shown(value) -> str:
+    """`value` for the end of an error, at most a line."""
+    if getattr(value, "ndim", 0):
+        return f"{type(value).__name__} of shape {value.shape}"
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+# ---- numbers ----------------------------------------------------------------------------------------------------
+
+
+def as_number(value) -> float:
+    """A finite real number as a float; NaN for everything else, so that every comparison with it fails."""
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value[()]
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
+        return np.nan
+    try:
+        number = float(value)
+    except OverflowError:
+        return np.nan
+    return number if np.isfinite(number) else np.nan
+
+
+def checked_number(name: str, value, expected: str, *, above=-np.inf, least=-np.inf, most=np.inf, below=np.inf) -> float:
+    """`value` as a float within the bounds; `expected` says them in words."""
+    number = as_number(value)
+    if not (above < number < below and least <= number <= most):
+        msg = f"{name} must be {expected}; got {shown(value)}"
+        raise ValueError(msg)
+    return number
+
+
+def is_count(value, least: int, most: float = np.inf) -> bool:
+    """Whether `value` is an integer (not a bool, not 3.0) within the bounds."""
+    return isinstance(value, Integral) and not isinstance(value, bool) and least <= int(value) <= most
+
+
+def checked_count(name: str, value, least: int, most: int | None = None, *, note: str = "") -> int:
+    """`value` as an int from `least` to `most`; `note` follows the bounds in the error."""
+    if not is_count(value, least, np.inf if most is None else most):
+        bounds = f"of at least {least}" if most is None else f"from {least} to {most}"
+        msg = f"{name} must be an integer {bounds}{note}; got {shown(value)}"
+        raise ValueError(msg)
+    return int(value)
+
+
+def checked_seed(seed, name: str = "seed") -> int:
+    if not is_count(seed, 0, 2**64 - 1):
+        msg = f"{name} must be an integer from 0 to 2^64 - 1; got {shown(seed)}"
+        raise ValueError(msg)
+    return int(seed)
+
+
+def checked_sigma(sigma, n: int | None = None):
+    """A positive float, or, when n is given, possibly n of them."""
+    values = as_array(sigma, "sigma")
+    shapes = ((),) if n is None else ((), (n,))
+    if values.shape not in shapes or values.dtype.kind not in "fiu" or not np.all(np.isfinite(values)) or not np.all(values > 0):
+        expected = "a positive number" if n is None else f"a positive number or {n} of them, one per node"
+        known = values.ndim and values.dtype.kind in "fiu"
+        got = f"shape {values.shape}, smallest {values.min() if values.size else None}" if known else shown(sigma)
+        msg = f"sigma (a standard deviation in signal units) must be {expected}; got {got}"
+        raise ValueError(msg)
+    values = values.astype(np.float64)
+    if values.size and not (values.min() * ROOM >= 1 / LARGEST and values.max() <= LARGEST * ROOM):
+        got = f"{values.min():g}" + (f" to {values.max():g}" if values.ndim else "")
+        msg = f"sigma must be at most {LARGEST:g} and at least {1 / LARGEST:g} in size; got {got}; rescale the signal and sigma"
+        raise ValueError(msg)
+    return float(values) if values.ndim == 0 else values
+
+
+# ---- arrays -----------------------------------------------------------------------------------------------------
+
+
+def as_array(values, name: str = "values") -> np.ndarray:
+    """np.asarray, but ragged lists give an array of objects without shape; masked entries are refused."""
+    if np.ma.is_masked(values):
+        msg = (
+            f"{name} has {int(np.ma.count_masked(values))} masked entries, and the mask would be lost; fill them first: filled(...)"
+        )
+        raise ValueError(msg)
+    try:
+        return np.asarray(values)
+    except ValueError:
+        return np.asarray(None)
+
+
+def checked_real_array(name: str, values) -> np.ndarray:
+    """Real numbers as float32 (which stays) or float64; nothing is copied that already is one of them."""
+    array = as_array(values, name)
+    if array.dtype.kind not in "fiub":
+        ragged = isinstance(values, list | tuple) and array.ndim == 0
+        msg = f"{name} must hold real numbers; got " + ("rows of unequal length" if ragged else f"dtype {array.dtype}")
+        raise TypeError(msg)
+    if array.dtype in (np.float32, np.float64):
+        return array
+    with np.errstate(over="ignore"):  # a longdouble that becomes infinite is refused as such
+        return array.astype(np.float64)
+
+
+def checked_size(name: str, values: np.ndarray, *, missing_ok: bool = False, hint: str = "", room: float = 1.0) -> np.ndarray:
+    """`values` if they are finite and not too large (NaN may pass as missing); one pass, no copy."""
+    single = values.dtype == np.float32
+    most = LARGEST_FLOAT32 if single else LARGEST
+    low, high = np.fmin if missing_ok else np.minimum, np.fmax if missing_ok else np.maximum
+    smallest, largest = low.reduce(values, axis=None, initial=0), high.reduce(values, axis=None, initial=0)
+    if -most * room <= smallest and largest <= most * room:
+        return values
+    bad = np.isinf(values) if missing_ok else ~np.isfinite(values)
+    if bad.any():
+        msg = f"{name} has {int(bad.sum())} entries that are NaN or infinite{hint}"
+    else:
+        msg = (
+            f"{name} must be at most {most:g} in size{' as float32' if single else ''}; the largest is {max(-smallest, largest):g}; "
+            f"rescale the signal (and sigma){', or use float64' if single else ''}"
+        )
+    raise ValueError(msg)
