@@ -121,7 +121,7 @@ def test_risk_se_agrees_with_the_dense_trace(graph, truth, laplacian, per_node):
 
 def test_thresholds_chosen_on_the_same_noise_make_the_risk_optimistic(town):
     """SURE at its own minimum is too low, by one or two risk_se here; at the thresholds of another draw it is unbiased."""
-    truth, n_draws = hotspot_counts(town, total=3000), 200
+    truth, n_draws = hotspot_counts(town, total=3000), 100
     noisy = truth[:, None] + 5 * np.random.default_rng(8).normal(size=(town.n, n_draws))
     frame = hg.exact_frame(town)
     result = hg.denoise(town, noisy, sigma=5.0, method="sgwt_sure", frame=frame)

@@ -134,6 +134,9 @@ def denoise(
     if method == "sgwt_deep" and (frame is not None or weights is not None):
         msg = "method='sgwt_deep' builds its own frames; with frame= or weights= say method='sgwt_sure'"
         raise ValueError(msg)
+    if method == "sgwt_deep" and level == "global":
+        msg = "method='sgwt_deep' thresholds each scale by itself; with level='global' say method='sgwt_scaled' or 'sgwt_sure'"
+        raise ValueError(msg)
     known = ~np.isnan(values).reshape(len(values), -1).any(axis=1)
     if known.all():
         result = _denoise_known(graph, values, sigma, method, frame, weights, settings, timings)
@@ -142,6 +145,8 @@ def denoise(
         raise ValueError(msg)
     else:
         result = _denoise_around(graph, values, sigma, method, frame, weights, settings, timings, known, missing)
+    if sigma is None:
+        warnings.warn(result.details["notes"][0], stacklevel=2)
     timings["total"] = time.perf_counter() - started
     return replace(result, signal=_like_input(graph, noisy, result.signal), labels=graph.labels)
 
@@ -158,7 +163,7 @@ def _denoise_around(graph, values, sigma, method, frame, weights, settings, timi
     if missing == "fill":
         signal[~known] = _harmonic(graph, signal, known)
     details = {**result.details, "missing": int((~known).sum()), "missing_policy": missing}
-    return replace(result, signal=signal, sigma=sigma, details=details)
+    return replace(result, signal=signal, sigma=result.sigma if sigma is None else sigma, details=details)
 
 
 def _denoise_known(graph, values, sigma, method, frame, weights, settings: Settings, timings) -> Denoised:
@@ -167,7 +172,6 @@ def _denoise_known(graph, values, sigma, method, frame, weights, settings: Setti
         with timed(timings, "sigma"):
             sigma = estimate_sigma(graph, values)
         note = f"sigma was not given; estimated as {sigma:.6g} from the finest scale (an upper estimate on rough signals)"
-        warnings.warn(note, stacklevel=4)
     noise = Noise.of(sigma)
     planes = np.ascontiguousarray(values[None] if values.ndim == 1 else values.T)
     with timed(timings, "frame"):

@@ -119,7 +119,11 @@ def plot_maps(
     if suptitle is not None:
         figure.suptitle(suptitle, x=0.004, ha="left", fontsize=15, fontweight="bold", color=_INK)
     if path is not None:
-        figure.savefig(path, dpi=200)
+        try:
+            figure.savefig(path, dpi=200)
+        except Exception:
+            plt.close(figure)
+            raise
     return figure
 
 

@@ -121,10 +121,11 @@ def exact_weights(frame: Frame, *, sigma=None, domain: Domain = "coefficients") 
     return weights
 
 
-def smooth_weights(graph: Graph, weights: np.ndarray) -> np.ndarray:
+def smooth_weights(graph: Graph, weights: np.ndarray, *, sigma=None) -> np.ndarray:
     """Weights regressed on local degree statistics, within a factor 4 of the mean of their scale.
 
     For threshold *scales* only: raw weights of few probes are far too noisy there. SURE itself needs the raw ones.
+    `sigma` is the standard deviation per node when the weights hold it: they then follow its local mean square.
     """
     weights = checked_real_array("weights", weights)
     if weights.ndim != 2 or weights.shape[1] != checked_graph(graph).n:
@@ -150,12 +151,16 @@ def smooth_weights(graph: Graph, weights: np.ndarray) -> np.ndarray:
         d * inverse_near,
         near**2,
     ]
-    features = np.stack([np.where(isolated, 0.0, column) for column in columns] + [isolated.astype(float)], axis=1)
+    own = np.ones(graph.n) if sigma is None else np.broadcast_to(checked_sigma(sigma, graph.n), graph.n) ** 2
+    local = np.where(isolated, own, (own + walk @ own) / 2)  # fine wavelets see their node, coarse ones its surroundings
+    columns = [np.where(isolated, 0.0, local * column) for column in columns]
+    columns += [] if sigma is None else [own, walk @ own, walk @ (walk @ own)]
+    features = np.stack([*columns, isolated * own], axis=1)
     features /= np.maximum(np.abs(features).max(axis=0), 1e-300)
     gram = features.T @ features  # a dozen columns: normal equations are accurate enough, and fast on large graphs
     fitted = np.linalg.lstsq(gram, features.T @ weights.T, rcond=1e-12)[0].T @ features.T
-    mean = weights.mean(axis=1, keepdims=True)
-    return np.clip(fitted, mean / 4, mean * 4)
+    usual = local * (weights.sum(axis=1, keepdims=True) / local.sum())
+    return np.clip(fitted, usual / 4, usual * 4)
 
 
 # ---- SURE -------------------------------------------------------------------------------------------------------
@@ -199,7 +204,8 @@ def sure_variance(
     """Variance of SURE over the probes of its weights, given F (Proposition 2, for coordinate-wise rules).
 
     4 sigma^4 / N (2 |M|_F^2 - (2 - V[eps^2]) sum_p M_pp^2) with M = W' diag(slope) W and V = 0 for Rademacher, 2 for
-    Gaussian probes. M is formed up to 2,000 nodes; above, both norms are estimated from 16 probes of their own.
+    Gaussian probes; the constant of SURE is held fixed, as in the paper. M is formed up to 2,000 nodes; above, both norms are
+    estimated from 16 probes of their own.
     """
     F = checked_coefficients(frame, F)
     if F.ndim != 2:

@@ -99,7 +99,7 @@ def estimates(frames: list[Frame], planes: np.ndarray, noise: Noise, settings: S
     for frame, pick in zip(frames, rows, strict=True):
         with timed(timings, "inverse"):
             signal = inverse(frame, F if len(frames) == 1 else F[:, pick])
-        divergence = shares[:, pick].sum(axis=1)
+        divergence = np.array([sum(row[pick]) for row in shares])  # in this order, however many signals there are
         residual = block_sum(np.square(signal - planes, dtype=np.float64).T)
         risk = residual - noise.total(planes.shape[1]) + 2 * noise.variance * divergence
         results.append(Estimate(frame, pick, signal, t[pick], risk, divergence))
@@ -145,22 +145,27 @@ def _probe(frame: Frame, noise: Noise, settings: Settings, weights) -> Probed:
     eps = eps if noise.per_node is None else eps * noise.per_node
     bands = forward(frame, eps)
     if weights is not None:
-        raw = np.asarray(weights, dtype=np.float64)
-        return Probed(count, eps, bands, raw, raw, "given")
-    if exact:
-        raw = exact_weights(frame, sigma=noise.per_node)
-        walk = frame.laplacian == "random_walk"
-        return Probed(count, eps, bands, raw, exact_weights(frame, sigma=noise.per_node, domain="signal") if walk else raw, "exact")
-    raw = weights_of(frame, eps, bands, domain="coefficients")
-    signal_weights = weights_of(frame, eps, bands, domain="signal") if frame.laplacian == "random_walk" else raw
-    return Probed(count, eps[:RISK_PROBES], bands[:RISK_PROBES], raw, signal_weights, "probes")
+        raw, source = np.asarray(weights, dtype=np.float64), "given"
+    elif exact:
+        raw, source = exact_weights(frame, sigma=noise.per_node), "exact"
+    else:
+        raw, source = weights_of(frame, eps, bands, domain="coefficients"), "probes"
+    signal_weights = raw
+    if frame.laplacian == "random_walk":  # elsewhere the two are the same
+        own = (
+            exact_weights(frame, sigma=noise.per_node, domain="signal") if exact else weights_of(frame, eps, bands, domain="signal")
+        )
+        signal_weights = own
+    return Probed(count, eps[:RISK_PROBES], bands[:RISK_PROBES], raw, signal_weights, source)
 
 
 def _threshold(F: np.ndarray, frame: Frame, probed: Probed, noise: Noise, settings: Settings):
     """Thresholds (n_scales, m) and slopes; F becomes the thresholded coefficients."""
     scale = None
     if settings.scaled:
-        smooth = probed.weights if probed.weights_from == "exact" else smooth_weights(frame.graph, probed.weights)
+        smooth = (
+            probed.weights if probed.weights_from == "exact" else smooth_weights(frame.graph, probed.weights, sigma=noise.per_node)
+        )
         scale = np.sqrt(np.maximum(smooth, 0.0))
     t = sure_thresholds(
         np.moveaxis(F, 0, 2),

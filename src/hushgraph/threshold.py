@@ -18,10 +18,12 @@ import numpy as np
 from numba import njit, prange
 
 from hushgraph.checks import checked_real_array, checked_sigma, choose
+from hushgraph.kernels.cpu import cores_for
 from hushgraph.risk import checked_pair, checked_scale, threshold_scale
 from hushgraph.shrink import Rule, exponent_of, sure_exponent
 from hushgraph.transform import checked_coefficient_size
 
+TINY = 5e-324  # the least threshold that is not 0: it takes exact zeros and nothing else
 BINS = 2048  # 64 per factor of 2 below the largest value; the lowest bin takes the rest
 
 Level = Literal["scale", "global"]
@@ -59,10 +61,12 @@ def sure_thresholds(
 
     def best(x, g, s):
         if candidates == "all":
-            return _least_sure(x, g, s, variance, exponent)
+            with cores_for(x.size):
+                return _least_sure(x, g, s, variance, exponent)
         return [_best_percentile(*row, variance, exponent) for row in zip(x, g, [None] * len(x) if s is None else s, strict=True)]
 
-    return _per_level(best, F, weights, scale, choose("level", level, get_args(Level)))
+    t = _per_level(best, F, weights, scale, choose("level", level, get_args(Level)))
+    return t if scale is None else t * (1 + 2.0**-51)  # so that t s_i, rounded, still reaches the value it was made of
 
 
 def sure_curve(x, weights, *, sigma: float, rule: Rule = "james_stein", beta: float | None = None, scale=None):
@@ -75,7 +79,8 @@ def sure_curve(x, weights, *, sigma: float, rule: Rule = "james_stein", beta: fl
     x, weights = (part[0] for part in checked_pair(x[None], weights[None]))
     z, x, g = _sorted(x, weights, None if scale is None else checked_scale("scale", scale, x.shape))
     t, values = _sure_at_data(z, x, g, variance, exponent)
-    return t, values - variance * np.sum(weights)
+    unreached = np.sum(weights) - np.sum(g)  # no threshold reaches values of scale 0: their slope is always 1
+    return t, values + variance * (2 * unreached - np.sum(weights))
 
 
 def oracle_thresholds(
@@ -110,13 +115,14 @@ def oracle_thresholds(
 
 def apply_thresholds(F: np.ndarray, t: np.ndarray, slope: np.ndarray, *, rule: Rule, beta: float | None = None, scale=None) -> None:
     """Threshold one signal's coefficients (n_scales, n) in place, and write the slopes; one pass, nothing allocated."""
-    _apply(
-        F,
-        np.asarray(t, dtype=F.dtype),
-        None if scale is None else scale.astype(F.dtype, copy=False),
-        exponent_of(rule, beta),
-        slope,
-    )
+    with cores_for(F.size):
+        _apply(
+            F,
+            np.asarray(t, dtype=F.dtype),
+            None if scale is None else scale.astype(F.dtype, copy=False),
+            exponent_of(rule, beta),
+            slope,
+        )
 
 
 def _per_level(best, F, beside, scale, level: Level) -> np.ndarray:
@@ -153,7 +159,7 @@ def _sure_at_data(z, x, g, variance, beta):
     """Candidates 0, z_0, ..., z_{n-1} and SURE without its constant at each."""
     n = len(z)
     t, values = np.zeros(n + 1), np.empty(n + 1)
-    t[1:] = z
+    t[1:] = np.maximum(z, TINY)
     energy = 0.0
     for i in range(n):
         energy += x[i] * x[i]
@@ -166,6 +172,9 @@ def _sure_at_data(z, x, g, variance, beta):
         a, c, b = r * r * (a + x[i] * x[i]), r * (c + g[i]), b + g[i]
         values[i] = (values[i] if i > 0 else 0.0) + a + 2 * variance * (b + (beta - 1) * c)
     values[0] = 2 * variance * b  # t = 0 is the identity, also where x = 0
+    for i in range(n - 1, 0, -1):  # a threshold takes all equal values or none
+        if z[i - 1] == z[i]:
+            values[i] = values[i + 1]
     return t, values
 
 
@@ -217,8 +226,8 @@ def _least_sure(x, g, scale, variance, beta):
 def _least_sure_of_row(z, x, g, variance, beta):
     top = z.max() if len(z) else 0.0
     if not top > 0:
-        return 0.0
-    lowest = _bin(top) - BINS + 1
+        return TINY if top == 0 else 0.0
+    lowest = max(0, _bin(top) - BINS + 1)
     edges, energy, weight, lifted, tilted = _bin_sums(z, x, g, lowest, beta)
     under = np.cumsum(energy) - energy  # energy below each bin
     above, bounds = np.zeros((BINS, 3)), np.empty(BINS)  # A, B, C at each bin's upper edge; SURE is at least this in it
@@ -283,16 +292,16 @@ def _search_bins(z, x, g, lowest, open_bins, edges, under, above, variance, beta
         if len(inside) == 0:
             continue
         inside = inside[np.argsort(z[inside], kind="mergesort")]
-        energy = under[k] + np.sum(x[inside] * x[inside])
+        energies = np.cumsum(x[inside] * x[inside])
         a, b, c = above[k]
         before = edges[k + 1]
-        for i in inside[::-1]:
+        for q in range(len(inside) - 1, -1, -1):
+            i = inside[q]
             r = (z[i] / before) ** beta if before > 0 else 1.0
             a, c = r * r * a, r * c
-            value = energy + a + 2 * variance * (b + (beta - 1) * c)
+            value = under[k] + energies[q] + a + 2 * variance * (b + (beta - 1) * c)
             if value < best:
-                best, best_t = value, z[i]
-            energy -= x[i] * x[i]
+                best, best_t = value, max(z[i], TINY)
             a, b, c, before = a + x[i] * x[i], b + g[i], c + g[i], z[i]
     return best_t
 
