@@ -112,7 +112,7 @@ def deep_and_scaled(town, **options):
 def test_depths_have_no_global_threshold(town):
     """The depths of sgwt_deep share bands, so one threshold for all bands of a depth would not be theirs."""
     with pytest.raises(ValueError, match="say method='sgwt_scaled'"):
-        deep_and_scaled(town, level="global")
+        list(deep_and_scaled(town, level="global"))
 
 
 def test_risk_does_not_jump_with_rounding(town):

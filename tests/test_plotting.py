@@ -23,7 +23,7 @@ SIGNALS = {
     "of both signs": np.arange(20.0) - 7,
     "one busy place": np.eye(20)[3] * 1e6,
     "integers": np.arange(20),
-    "large": np.arange(20.0) * 1e200,
+    "large": np.arange(20.0) * 1e60,
     "small": np.arange(20.0) * 1e-200,
 }
 

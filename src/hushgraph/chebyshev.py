@@ -67,11 +67,18 @@ def chebyshev_values(theta, x, *, upper):
     return np.polynomial.chebyshev.chebval(y, np.ascontiguousarray(theta.T))
 
 
-def frame_bounds(theta, *, upper):
-    """Smallest and largest value of sum_j rho_j(x)^2 on [0, upper]: the frame bounds A and B.
+def frame_bounds(theta):
+    """Proven bounds A and B on sum_j rho_j(x)^2 over the whole interval: the frame bounds.
 
-    The sum is a polynomial of degree 2K, watched at 16 K Chebyshev points and both ends.
+    The sum is a polynomial of degree 2K, watched at N = 64 K Chebyshev points (by a cosine transform). Between them a
+    polynomial of that degree exceeds its range there by at most the factor 1 / cos(pi K / N) (Ehlich and Zeller), about 0.1 %.
     """
-    points = np.concatenate([[0.0, upper], chebyshev_points(max(16 * (theta.shape[1] - 1), 256), upper=upper)])
-    total = np.sum(chebyshev_values(theta, points, upper=upper) ** 2, axis=0)
-    return float(total.min()), float(total.max())
+    degree = max(theta.shape[1] - 1, 1)
+    count = 64 * degree
+    padded = np.zeros((len(theta), count))
+    padded[:, : theta.shape[1]] = theta
+    padded[:, 1:] /= 2
+    total = np.sum(fft.dct(padded, type=3, axis=1) ** 2, axis=0)
+    middle, half = (total.max() + total.min()) / 2, (total.max() - total.min()) / 2
+    reach = half / np.cos(np.pi * degree / count)
+    return float(middle - reach), float(middle + reach)

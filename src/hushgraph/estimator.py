@@ -70,7 +70,14 @@ class WaveletDenoiser(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         if X.shape[1] != checked_graph(self.graph).n:
             msg = f"X needs one column per node: expected (n_signals, {self.graph.n}), got {X.shape}; rows are signals here"
             raise ValueError(msg)
-        self.sigma_ = self._denoise(X).sigma if self.sigma is None else self.sigma
+        names = getattr(self, "feature_names_in_", None)
+        if names is not None and self.graph.labels is not None and not np.array_equal(names, self.graph.labels):
+            msg = "the columns of X must be the labels of the graph, in its order; pass X[graph.labels]"
+            raise ValueError(msg)
+        trial = self._denoise(
+            X if self.sigma is None else X[:1], sigma=self.sigma
+        )  # the first row is enough to refuse a bad setting
+        self.sigma_ = trial.sigma if self.sigma is None else self.sigma
         return self
 
     def transform(self, X):

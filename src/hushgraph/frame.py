@@ -65,7 +65,7 @@ class ChebyshevFrame:
     @cached_property
     def bounds(self) -> tuple[float, float]:
         """Frame bounds (A, B): the range of sum_j rho_j(x)^2 over [0, lambda_upper]."""
-        return frame_bounds(self.coefficients, upper=self.lambda_upper)
+        return frame_bounds(self.coefficients)
 
     @property
     def tightness_defect(self) -> float:
@@ -151,7 +151,7 @@ def chebyshev_frame(
     Examples
     --------
     >>> import hushgraph as hg
-    >>> frame = hg.chebyshev_frame(hg.datasets.grid(20, 20), degree=60, damping=None, plateau="meyer")
+    >>> frame = hg.chebyshev_frame(hg.datasets.grid(20, 20), degree=100, damping=None, plateau="meyer")
     >>> frame.n_scales, frame.tightness_defect < 0.01
     (5, True)
     """
@@ -230,17 +230,17 @@ def _degree_for(bands: Bands, upper: float, damping, tightness: float) -> int:
     tightness = checked_number("tightness", tightness, "between 0 and 1", above=0, below=1)
 
     def defect(degree):
-        low, high = frame_bounds(chebyshev_coefficients(bands.filters, degree, upper=upper, damping=damping), upper=upper)
+        low, high = frame_bounds(chebyshev_coefficients(bands.filters, degree, upper=upper, damping=damping))
         return max(1 - low, high - 1)
 
     degree = 10
     while defect(degree) > tightness:
         if degree == MAX_DEGREE:
-            smoother = [name for name in ("c3", "meyer") if name != bands.plateau]
-            msg = (
-                f"no degree up to {MAX_DEGREE} reaches tightness {tightness:g} (defect {defect(MAX_DEGREE):.2g}); try a smoother "
-                f"plateau ({' or '.join(map(repr, smoother))}), damping=None, or a larger tightness"
+            ways = {"linear": ["plateau='c3' or 'meyer', which are smoother"], "c3": ["plateau='meyer', which is smoother"]}.get(
+                bands.plateau, []
             )
+            ways += ["damping=None"] * (damping is not None) + ["a larger tightness"]
+            msg = f"no degree up to {MAX_DEGREE} reaches tightness {tightness:g} (defect {defect(MAX_DEGREE):.2g}); try {', '.join(ways)}"
             raise ValueError(msg)
         degree = min(2 * degree, MAX_DEGREE)
     shortest = degree // 2

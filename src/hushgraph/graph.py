@@ -79,6 +79,15 @@ class Graph:
     def __getstate__(self):
         return {**self.__dict__, "memo": {}}
 
+    def __setstate__(self, state):
+        self.__dict__.update(state)
+        for part in (self.adjacency.data, self.adjacency.indices, self.adjacency.indptr, *self.__dict__.values()):
+            if isinstance(part, np.ndarray):
+                part.flags.writeable = False
+
+    def __deepcopy__(self, memo):
+        return self  # frozen: a copy would only lose what was worked out
+
     def __repr__(self):
         extras = ["unweighted" if self.is_unweighted else "weighted"]
         extras += ["coords"] * (self.coords is not None) + ["labels"] * (self.labels is not None)
@@ -233,13 +242,13 @@ class Graph:
         for part in (self.adjacency.indptr.astype(np.int64), self.adjacency.indices.astype(np.int64), self.adjacency.data):
             digest.update(part.tobytes())
         if self.labels is not None:
-            digest.update("\x1f".join(map(str, self.labels)).encode())
+            digest.update("\x1f".join(map(repr, self.labels.tolist())).encode())
         return digest.hexdigest()
 
     @cached_property
     def components(self) -> np.ndarray:
         """Number of the connected component of each node."""
-        return csgraph.connected_components(self.adjacency, directed=False)[1]
+        return _frozen(csgraph.connected_components(self.adjacency, directed=False)[1])
 
     def symmetric_parts(self, kind: LaplacianKind) -> tuple[sparse.csr_array, np.ndarray]:
         """(A, d) with diag(d) - A the symmetric Laplacian behind `kind`; random walk is similar to normalized."""
@@ -262,7 +271,7 @@ class Graph:
     @cached_property
     def root_degrees(self) -> np.ndarray:
         """Square roots of the degrees, 1 for isolated nodes (D^{+-1/2} = 1 there)."""
-        return np.sqrt(np.where(self.degrees > 0, self.degrees, 1.0))
+        return _frozen(np.sqrt(np.where(self.degrees > 0, self.degrees, 1.0)))
 
     def laplacian(self, kind: LaplacianKind = "combinatorial") -> sparse.csr_array:
         """The Laplacian: "combinatorial" D - W, "normalized", or "random_walk" D^-1 (D - W)."""
@@ -350,3 +359,8 @@ def checked_graph(graph) -> Graph:
         msg = f"graph must be a hushgraph.Graph; got {type(graph).__name__}; build one with Graph.from_edges, from_scipy or from_networkx"
         raise TypeError(msg)
     return graph
+
+
+def _frozen(array: np.ndarray) -> np.ndarray:
+    array.flags.writeable = False
+    return array

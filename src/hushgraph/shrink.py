@@ -45,7 +45,7 @@ def shrink(x, t, *, rule: Rule = "james_stein", beta: float | None = None):
     """Value and slope of the rule of that name.
 
     >>> shrink([3.0, -1.0, 0.0], 1.5, rule="soft")[0]
-    array([ 1.5, -0. ,  0. ])
+    array([1.5, 0. , 0. ])
     """
     exponent = exponent_of(rule, beta)
     return hard(x, t) if np.isinf(exponent) else power(x, t, beta=exponent)

@@ -51,7 +51,7 @@ def largest_eigenvalue(layout, diagonal, *, tolerance, max_steps=300):
     The start leans towards nodes of high degree, where the top eigenvector lives.
     """
     n = len(diagonal)
-    start = np.random.default_rng(0).choice([-1.0, 1.0], size=n) * np.maximum(diagonal, diagonal.max() / n) ** 2
+    start = np.random.default_rng(0).standard_normal(n) * np.maximum(diagonal, diagonal.max() / n) ** 2
     v, v_previous, w = start / np.linalg.norm(start), np.zeros(n), np.empty(n)
     alphas, betas, beta, top = [], [], 0.0, 0.0
     for step in range(1, min(n, max_steps) + 1):
@@ -97,11 +97,11 @@ def _spectrum(adjacency, diagonal, layout, tolerance, exact, known_upper) -> Spe
     else:
         upper, upper_from = known_upper, f"theorem: spectrum in [0, {known_upper:g}] (proven)"
     if n <= EXACT_BELOW or (exact and n <= 5000):
-        top = linalg.eigvalsh(np.diag(diagonal) - adjacency.toarray(), subset_by_index=[n - 1, n - 1])[0]
+        top = linalg.eigvalsh(np.diag(diagonal) - adjacency.toarray(), check_finite=False)[-1]
         top_from = "dense eigenvalues (exact to rounding)"
     elif exact:
         matrix = sparse.diags_array(diagonal).tocsr() - adjacency
-        top = eigsh(matrix, k=1, which="LA", return_eigenvectors=False, tol=0)[0]
+        top = eigsh(matrix, k=1, which="LA", return_eigenvectors=False, tol=0, v0=np.random.default_rng(0).standard_normal(n))[0]
         top_from = "ARPACK to machine precision"
     else:
         top, steps = largest_eigenvalue(layout, rows, tolerance=tolerance)

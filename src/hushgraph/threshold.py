@@ -224,7 +224,7 @@ def _least_sure(x, g, scale, variance, beta):
 
 @njit(cache=True)
 def _least_sure_of_row(z, x, g, variance, beta):
-    top = z.max() if len(z) else 0.0
+    top = z.max() if len(z) else -1.0
     if not top > 0:
         return TINY if top == 0 else 0.0
     lowest = max(0, _bin(top) - BINS + 1)

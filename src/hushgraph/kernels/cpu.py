@@ -13,7 +13,6 @@ the number of threads or of signals, and no fastmath: the bits never depend on t
 
 from __future__ import annotations
 
-import threading
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -22,22 +21,22 @@ import numpy as np
 from numba import njit, prange
 
 from hushgraph.kernels.lanes import ALL, ONE, WIDTH, get, part, put
-from hushgraph.kernels.layout import Layout, prepare
+from hushgraph.kernels.layout import Layout, one_at_a_time, prepare
 
 __all__ = ["cores_for", "forward", "inverse", "prepare", "product", "signless_product"]
 
 STEPS = 12  # degrees climbed in one sweep of the wavefront
 LANE_STEPS = 6  # likewise with several signals side by side, whose window is wider
 SLICE = 256  # values mixed at once: STEPS slices of them fit the first-level cache
-WHOLE = 2**62 - 1  # mask of a vector that is not round
-
-_one_at_a_time = threading.Lock()  # every call takes all cores; two at once would only share workspaces
+WHOLE = 2**59 - 1  # mask of a vector that is not round; times the width it must not overflow
 
 
 def forward(layout, coefficients, signals, scale):
     """All rho_j(L) x of each signal x, (m, n) -> (m, n_scales, n). Read-only input is copied: it has a type of its own."""
     out = np.empty((len(signals), len(coefficients), signals.shape[1]), dtype=signals.dtype)
     theta = np.ascontiguousarray(coefficients, dtype=signals.dtype)
+    if theta.shape[1] == 1:
+        return np.multiply(theta[None], signals[:, None], out=out)
     _run(layout, theta, scale, np.require(signals, requirements="CW"), out, backward=False)
     return out
 
@@ -55,11 +54,12 @@ def _run(layout, theta, scale, signals, bands, *, backward):
     operator = _recurrence(layout, scale, signals.dtype)
     n_blocks, signals = len(layout.blocks) - 1, signals[:, None]
     chunks = max(1, min(numba.get_num_threads(), n_blocks // (4 * STEPS))) if layout.wavefront else 1
-    with _one_at_a_time:
+    with one_at_a_time:
         if chunks == 1 and layout.wavefront:
             mask = _window_mask(layout)
             shape = LANE_STEPS + 2, (mask + 1 + _widest(layout)) * WIDTH
-            _columns(operator, theta, layout.order, signals, bands, shape, mask, backward)
+            with cores_for(2**15 if len(signals) > WIDTH else 0):
+                _columns(operator, theta, layout.order, signals, bands, shape, mask, backward)
             return
         start = 0
         while start < len(signals):  # WIDTH signals side by side; one or two at the end by themselves
@@ -97,12 +97,13 @@ def signless_product(layout: Layout, x, out):
 @contextmanager
 def cores_for(n):
     """One core below 32,768 rows, where waking the others for each product costs more than they do; all cores above."""
-    cores = numba.get_num_threads()
-    numba.set_num_threads(1 if n < 2**15 else cores)
-    try:
-        yield
-    finally:
-        numba.set_num_threads(cores)
+    with one_at_a_time:
+        cores = numba.get_num_threads()
+        numba.set_num_threads(1 if n < 2**15 else cores)
+        try:
+            yield
+        finally:
+            numba.set_num_threads(cores)
 
 
 def _zeros(layout):

@@ -7,12 +7,15 @@ the renumbering never changes a sum. Knows no graph, only matrices.
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass, field
 
 import numpy as np
 from numba import njit, prange
 
 ROWS = 1024  # rows in a block, at least
+one_at_a_time = threading.RLock()  # compiled loops take all cores, and not every thread pool bears two callers
+
 WIDEST = 32 * ROWS  # blocks above this many rows gain nothing from the wavefront
 
 
@@ -48,7 +51,8 @@ def prepare(adjacency, diagonal):
     order, runs, block_runs = _runs(indptr, order, blocks)
     weight = adjacency.data[0] if adjacency.nnz else 1.0
     same = np.all(adjacency.data == weight) and np.allclose(diagonal, weight * np.diff(indptr), rtol=1e-13, atol=0)
-    new_indices, values = _renumbered(indptr, indices, adjacency.data[: 0 if same else None], order, runs)
+    with one_at_a_time:
+        new_indices, values = _renumbered(indptr, indices, adjacency.data[: 0 if same else None], order, runs)
     return Layout(
         order,
         blocks,
