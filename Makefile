@@ -33,4 +33,4 @@ $(BENCH)/.installed: pyproject.toml
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(BENCH) out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(BENCH) out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

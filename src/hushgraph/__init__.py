@@ -16,6 +16,7 @@ _CONTENTS = {
     "transform": ["analyze", "synthesize", "as_linear_operator"],
     "shrink": ["soft", "james_stein", "power", "hard", "shrink"],
     "risk": [
+        "default_probes",
         "monte_carlo_weights",
         "exact_weights",
         "smooth_weights",
@@ -27,8 +28,8 @@ _CONTENTS = {
     ],
     "threshold": ["sure_thresholds", "sure_curve", "oracle_thresholds"],
     "denoise": ["denoise", "Denoised"],
-    "signals": ["bernoulli_signal"],
-    "metrics": ["snr"],
+    "signals": ["bernoulli_signal", "hotspot_counts", "smooth_signal", "piecewise_constant_signal"],
+    "metrics": ["snr", "mse"],
     "plotting": ["plot_graph_signal", "plot_maps"],
     "estimator": ["WaveletDenoiser"],
 }

@@ -103,7 +103,8 @@ def denoise(
         uses eigenvectors instead of polynomials. "sgwt_deep" also looks below the paper's lowest band, as far as SURE
         finds useful.
     frame, weights : optional
-        Your own frame and weights instead of those of the method ("sgwt_sure", "sgwt_scaled" and "sgwt_exact").
+        Your own frame and weights instead of those of the method ("sgwt_sure", "sgwt_scaled" and "sgwt_exact"). With sigma
+        per node, weights must hold it: monte_carlo_weights(frame, sigma=sigma).
     rule, beta, level, candidates
         As in `sure_thresholds`.
     n_probes, law, seed
@@ -271,9 +272,12 @@ def _harmonic(graph: Graph, signal, known) -> np.ndarray:
     unknown = ~known & reached
     filled = np.full((len(signal), *signal.shape[1:]), np.nan)
     matrix, right = L[unknown][:, unknown], -(L[unknown][:, known] @ signal[known].astype(np.float64))
-    columns = [cg(matrix, b, rtol=1e-10)[0] for b in right.reshape(len(right), -1).T] if unknown.any() else []
-    if columns:
-        filled[unknown] = np.stack(columns, axis=1).reshape(right.shape)
+    solved = [cg(matrix, b, rtol=1e-10) for b in right.reshape(len(right), -1).T] if unknown.any() else []
+    if any(info for _, info in solved):
+        msg = "the missing values could not be filled to 1e-10 (edge weights of very different size?); use missing='drop'"
+        raise ValueError(msg)
+    if solved:
+        filled[unknown] = np.stack([values for values, _ in solved], axis=1).reshape(right.shape)
     return filled[~known]
 
 

@@ -25,7 +25,7 @@ class WaveletDenoiser(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     graph : Graph
     sigma : float or (n,) array, optional
         Standard deviation of the noise; estimated from all rows in `fit` if not given.
-    method, rule, n_probes, law, seed
+    method, rule, beta, n_probes, law, seed
         As in `hushgraph.denoise`.
 
     Attributes
@@ -49,6 +49,7 @@ class WaveletDenoiser(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         sigma=None,
         method: Method = "sgwt_deep",
         rule: Rule = "james_stein",
+        beta: float | None = None,
         n_probes: int | None = None,
         law: Law = "rademacher",
         seed: int = 0,
@@ -57,6 +58,7 @@ class WaveletDenoiser(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.sigma = sigma
         self.method = method
         self.rule = rule
+        self.beta = beta
         self.n_probes = n_probes
         self.law = law
         self.seed = seed
@@ -90,5 +92,13 @@ class WaveletDenoiser(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def _denoise(self, X, sigma=None):
         return denoise(
-            self.graph, X.T, sigma=sigma, method=self.method, rule=self.rule, n_probes=self.n_probes, law=self.law, seed=self.seed
+            self.graph,
+            X.T,
+            sigma=sigma,
+            method=self.method,
+            rule=self.rule,
+            beta=self.beta,
+            n_probes=self.n_probes,
+            law=self.law,
+            seed=self.seed,
         )

@@ -236,7 +236,7 @@ def _degree_for(bands: Bands, upper: float, damping, tightness: float) -> int:
     degree = 10
     while defect(degree) > tightness:
         if degree == MAX_DEGREE:
-            ways = {"linear": ["plateau='c3' or 'meyer', which are smoother"], "c3": ["plateau='meyer', which is smoother"]}.get(
+            ways = {"linear": ["a smoother plateau ('c3' or 'meyer')"], "c3": ["a smoother plateau ('meyer')"]}.get(
                 bands.plateau, []
             )
             ways += ["damping=None"] * (damping is not None) + ["a larger tightness"]

@@ -66,7 +66,7 @@ class Graph:
     coords: np.ndarray | None = None
     crs: Literal["lonlat"] | None = None
     labels: np.ndarray | None = None
-    memo: dict = field(default_factory=dict, repr=False)  # derived things worth keeping: spectra, kernel layouts
+    memo: dict = field(init=False, default_factory=dict, repr=False)  # derived things worth keeping: spectra, kernel layouts
 
     def __post_init__(self):
         matrix = checked_adjacency(self.adjacency)

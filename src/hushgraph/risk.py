@@ -28,13 +28,14 @@ from hushgraph.checks import (
 from hushgraph.frame import ExactFrame, Frame, chebyshev_frame
 from hushgraph.graph import Graph, checked_graph
 from hushgraph.shrink import Rule, checked_thresholds, shrink, sure_exponent
-from hushgraph.sums import block_sum
+from hushgraph.sums import block_product, block_sum
 from hushgraph.transform import checked_coefficient_size, checked_coefficients, checked_frame, checked_frame_of, forward, inverse
 
 Law = Literal["rademacher", "gaussian"]
 Domain = Literal["coefficients", "signal"]
 ENOUGH = 2**18  # nodes times probes from which SURE is accurate to about 1 %: it averages over nodes
 MAX_PROBES = 64
+GROUP = 8  # probes transformed at a time
 DENSE_BELOW = 2000
 
 
@@ -64,7 +65,7 @@ def probes(n: int, n_probes: int, *, law: Law = "rademacher", seed: int = 0) -> 
 
 def _scramble(x):
     """The finaliser of splitmix64: every output bit depends on every input bit."""
-    x = (x + np.uint64(0x9E3779B97F4A7C15)) * np.uint64(1)
+    x = x + np.uint64(0x9E3779B97F4A7C15)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return x ^ (x >> np.uint64(31))
@@ -93,7 +94,14 @@ def monte_carlo_weights(
     eps = probes(checked_frame(frame).graph.n, default_probes(frame.graph.n) if n_probes is None else n_probes, law=law, seed=seed)
     if sigma is not None:
         eps *= checked_sigma(sigma, frame.graph.n)
-    return weights_of(frame, eps, forward(frame, eps), domain=domain)
+    return mean_weights(frame, eps, domain=domain)
+
+
+def mean_weights(frame: Frame, eps: np.ndarray, *, domain: Domain) -> np.ndarray:
+    """Weights from any number of probes, GROUP at a time: memory does not grow with their number."""
+    groups = [eps[start : start + GROUP] for start in range(0, len(eps), GROUP)]
+    total = sum(len(group) / len(eps) * weights_of(frame, group, forward(frame, group), domain=domain) for group in groups)
+    return np.asarray(total)
 
 
 def weights_of(frame: Frame, eps: np.ndarray, bands: np.ndarray, *, domain: Domain) -> np.ndarray:
@@ -157,8 +165,8 @@ def smooth_weights(graph: Graph, weights: np.ndarray, *, sigma=None) -> np.ndarr
     columns += [] if sigma is None else [own, walk @ own, walk @ (walk @ own)]
     features = np.stack([*columns, isolated * own], axis=1)
     features /= np.maximum(np.abs(features).max(axis=0), 1e-300)
-    gram = features.T @ features  # a dozen columns: normal equations are accurate enough, and fast on large graphs
-    fitted = np.linalg.lstsq(gram, features.T @ weights.T, rcond=1e-12)[0].T @ features.T
+    gram = block_product(features, features)  # a dozen columns: normal equations are accurate enough, and fast
+    fitted = np.linalg.lstsq(gram, block_product(features, weights.T), rcond=1e-12)[0].T @ features.T
     usual = local * (weights.sum(axis=1, keepdims=True) / local.sum())
     return np.clip(fitted, usual / 4, usual * 4)
 
@@ -314,8 +322,10 @@ def estimate_sigma(graph: Graph, noisy, *, frame: Frame | None = None, weights=N
     planes = values[None] if values.ndim == 1 else values.T
     bands = forward(frame, planes.astype(np.float64))
 
+    linked = graph.degrees > 0 if graph.n_edges else np.ones(graph.n, dtype=bool)  # an isolated node has no fine coefficients
+
     def level(j):
-        return float(np.median(np.abs(bands[:, j]) / np.sqrt(weights[j]))) / 0.6744897501960817
+        return float(np.median(np.abs(bands[:, j, linked]) / np.sqrt(weights[j, linked]))) / 0.6744897501960817
 
     sigma = level(usable[0])
     if sigma == 0:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hushgraph.frame import ChebyshevFrame, ExactFrame, Frame
-from hushgraph.risk import Law, default_probes, exact_weights, probes, smooth_weights, weights_of
+from hushgraph.risk import Law, default_probes, exact_weights, mean_weights, probes, smooth_weights, weights_of
 from hushgraph.shrink import Rule
 from hushgraph.sums import block_sum
 from hushgraph.threshold import Candidates, Level, apply_thresholds, sure_thresholds
@@ -115,13 +115,13 @@ def risk_errors(part: Estimate, m: int, planes, noise: Noise, probed: Probed, sl
     """
     n = planes.shape[1]
     with timed(timings, "risk error"):
-        trace = _trace_of_square(part, probed, slope[m], noise)
+        trace, frobenius = _traces(part, probed, slope[m], noise)
     residual = float(block_sum(noise.weigh(np.square(part.signal[m] - planes[m], dtype=np.float64))))
     risk_se = np.sqrt(max(4 * residual + 4 * trace - 2 * noise.fourth(n), 0.0))
     if probed.weights_from != "probes":
         return risk_se, 0.0 if probed.weights_from == "exact" else np.nan
     diagonal = 0.0 if law == "gaussian" else (noise.variance * part.divergence[m]) ** 2 / n  # at most sum_p M_pp^2
-    return risk_se, np.sqrt(8 * max(trace - diagonal, 0.0) / probed.count)
+    return risk_se, np.sqrt(4 * max(frobenius + trace - 2 * diagonal, 0.0) / probed.count)
 
 
 def _shared_filters(frames: list[Frame]) -> tuple[Frame, list[np.ndarray]]:
@@ -141,22 +141,25 @@ def _probe(frame: Frame, noise: Noise, settings: Settings, weights) -> Probed:
         msg = f"weights must have shape {(frame.n_scales, n)}, as monte_carlo_weights of the same frame returns them; got {np.shape(weights)}"
         raise ValueError(msg)
     count = default_probes(n) if settings.n_probes is None else settings.n_probes
-    eps = probes(n, min(count, RISK_PROBES) if exact or weights is not None else count, law=settings.law, seed=settings.seed)
+    walk = frame.laplacian == "random_walk"  # whose signal risk has weights of its own
+    few = exact or (weights is not None and not walk)
+    eps = probes(n, min(count, RISK_PROBES) if few else count, law=settings.law, seed=settings.seed)
     eps = eps if noise.per_node is None else eps * noise.per_node
-    bands = forward(frame, eps)
+    bands = forward(frame, eps[:RISK_PROBES])
     if weights is not None:
         raw, source = np.asarray(weights, dtype=np.float64), "given"
     elif exact:
         raw, source = exact_weights(frame, sigma=noise.per_node), "exact"
     else:
-        raw, source = weights_of(frame, eps, bands, domain="coefficients"), "probes"
+        known = len(eps) <= RISK_PROBES
+        raw = weights_of(frame, eps, bands, domain="coefficients") if known else mean_weights(frame, eps, domain="coefficients")
+        source = "probes"
     signal_weights = raw
-    if frame.laplacian == "random_walk":  # elsewhere the two are the same
-        own = (
-            exact_weights(frame, sigma=noise.per_node, domain="signal") if exact else weights_of(frame, eps, bands, domain="signal")
-        )
-        signal_weights = own
-    return Probed(count, eps[:RISK_PROBES], bands[:RISK_PROBES], raw, signal_weights, source)
+    if walk and exact:
+        signal_weights = exact_weights(frame, sigma=noise.per_node, domain="signal")
+    elif walk:
+        signal_weights = mean_weights(frame, eps, domain="signal")
+    return Probed(count, eps[:RISK_PROBES], bands, raw, signal_weights, source)
 
 
 def _threshold(F: np.ndarray, frame: Frame, probed: Probed, noise: Noise, settings: Settings):
@@ -183,8 +186,11 @@ def _threshold(F: np.ndarray, frame: Frame, probed: Probed, noise: Noise, settin
     return t, slope
 
 
-def _trace_of_square(part: Estimate, probed: Probed, slope: np.ndarray, noise: Noise) -> float:
-    """tr((Sigma J)^2) = mean of <J' eps, Sigma J eps>; J is symmetric unless the Laplacian is a random walk's."""
+def _traces(part: Estimate, probed: Probed, slope: np.ndarray, noise: Noise) -> tuple[float, float]:
+    """tr((Sigma J)^2) and tr(J' Sigma J Sigma), the means of <J' eps, Sigma J eps> and <J eps, Sigma J eps>.
+
+    The two are the same unless the Laplacian is a random walk's: else J is symmetric.
+    """
     eps, whole = probed.eps, len(part.rows) == len(slope)
     rows, bands = (slope, probed.bands) if whole else (slope[part.rows], probed.bands[:, part.rows])
     turned = rows * forward(part.frame, eps, transposed=True) if part.frame.laplacian == "random_walk" else None
@@ -192,7 +198,9 @@ def _trace_of_square(part: Estimate, probed: Probed, slope: np.ndarray, noise: N
     product = np.multiply(rows, bands.astype(rows.dtype, copy=False), out=rows[None] if len(eps) == 1 else None)
     ahead = inverse(part.frame, product)
     back = ahead if turned is None else inverse(part.frame, turned, transposed=True)
-    return noise.variance * float(np.mean(block_sum(noise.weigh(np.multiply(ahead, back, dtype=np.float64)).T)))
+    both = (noise.weigh(np.multiply(ahead, other, dtype=np.float64)).T for other in (back, ahead))
+    trace, frobenius = (noise.variance * float(np.mean(block_sum(part))) for part in both)
+    return trace, frobenius
 
 
 @contextmanager

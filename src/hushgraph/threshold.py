@@ -56,6 +56,9 @@ def sure_thresholds(
     """
     exponent = sure_exponent(rule, beta)
     F, weights = checked_pair(F, weights)
+    if weights.min(initial=0.0) < 0:
+        msg = "weights must not be negative: thresholds minimise the coefficients' SURE, so pass weights of domain='coefficients'"
+        raise ValueError(msg)
     variance, scale = checked_sigma(sigma) ** 2, threshold_scale(weights, scaled)
     choose("candidates", candidates, get_args(Candidates))
 
@@ -203,7 +206,8 @@ def _oracle(z, x, f, beta):
             v = min(max(ep / pp if pp > 0 else 1.0, r), 1.0)
             t = z[i] * v ** (1 / beta) if v > r else below
         cost = killed[i] + ee - 2 * v * ep + v * v * pp
-        if cost < best:
+        tied = np.isinf(beta) and i > 0 and below == z[i]  # a hard threshold takes all equal values or none
+        if cost < best and not tied:
             best_t, best = t, cost
         ep, pp = r * ep, r * r * pp
     return best_t

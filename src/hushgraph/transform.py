@@ -1,6 +1,6 @@
 """The wavelet transform W f = (rho_0(L) f, ..., rho_J(L) f) and its inverse sum_j rho_j(L) F_j (paper, Sec. II-A).
 
-The only place that picks a kernel module. The random-walk Laplacian is D^-1/2 L_norm D^1/2, so rho(L_rw) is the
+The only place that picks a kernel module for transforms. The random-walk Laplacian is D^-1/2 L_norm D^1/2, so rho(L_rw) is the
 normalized transform between two diagonal scalings; its transpose swaps them. For it `synthesize` reconstructs but is
 not the transpose of `analyze`: the two are adjoint in <x, y>_D = x'Dy.
 """

@@ -43,7 +43,7 @@ def run(*, n_nodes: int = 4600, sigma: float = SIGMA, seed: int = 0) -> Demo:
     """Generate the city and its pickups, add noise, denoise with each method."""
     graph = city(n_nodes, seed=seed)
     clean = hotspot_counts(graph, total=int(2.9 * graph.n), seed=seed).astype(float)
-    noisy = clean + np.random.default_rng(seed).normal(0, sigma, graph.n)
+    noisy = clean + np.random.default_rng(seed + 1).normal(0, sigma, graph.n)
     rows = []
     for method in METHODS:
         denoise(graph, noisy, sigma=sigma, method=method)  # the first call compiles; the times shown are those of the second

@@ -55,7 +55,7 @@ def _run(layout, theta, scale, signals, bands, *, backward):
     n_blocks, signals = len(layout.blocks) - 1, signals[:, None]
     chunks = max(1, min(numba.get_num_threads(), n_blocks // (4 * STEPS))) if layout.wavefront else 1
     with one_at_a_time:
-        if chunks == 1 and layout.wavefront:
+        if chunks == 1 and layout.wavefront and (len(signals) > 2 or len(layout.order) < 2**16):
             mask = _window_mask(layout)
             shape = LANE_STEPS + 2, (mask + 1 + _widest(layout)) * WIDTH
             with cores_for(2**15 if len(signals) > WIDTH else 0):
