@@ -34,7 +34,7 @@ def demo(
     from hushgraph.experiments import demo as experiment
 
     console = Console()
-    with console.status("Generating a city and denoising it (the very first run also compiles, about half a minute) ..."):
+    with console.status("Generating a city and denoising it (the very first run also compiles, up to a minute) ..."):
         result = experiment.run(n_nodes=nodes, sigma=sigma, seed=seed)
         picture = experiment.render(result, out)
     for table in _demo_tables(result, sigma):

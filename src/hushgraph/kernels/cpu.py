@@ -4,8 +4,8 @@ Three ideas on top of the row order of `layout`. (1) Because blocks only touch t
 STEPS degrees on a block while it is in cache, in a diagonal wavefront over the blocks; the terms in between live in a
 small round window and never reach memory. (2) All those terms are added into all scales in one pass. (3) The inverse
 runs the same wavefront backwards (Clenshaw) for all scales together. Threads take stretches of blocks and recompute the
-few terms of their neighbours that they need, so they meet once per STEPS degrees. Several signals run side by side in vector
-registers (`lanes`): they share indices and instructions.
+few terms of their neighbours that they need, so they meet once per STEPS degrees. Several signals of a graph that fits
+the cache run side by side in vector registers (`lanes`): they share indices and instructions.
 
 Each row adds its neighbours in ascending node number, each scale its terms in ascending degree, whatever the blocks,
 the number of threads or of signals, and no fastmath: the bits never depend on them.
@@ -27,6 +27,7 @@ __all__ = ["cores_for", "forward", "inverse", "prepare", "product", "signless_pr
 
 STEPS = 12  # degrees climbed in one sweep of the wavefront
 LANE_STEPS = 6  # likewise with several signals side by side, whose window is wider
+SMALL = 2**17  # below this many rows several signals side by side fit the cache, and pay
 SLICE = 256  # values mixed at once: STEPS slices of them fit the first-level cache
 WHOLE = 2**59 - 1  # mask of a vector that is not round; times the width it must not overflow
 
@@ -53,35 +54,31 @@ def _run(layout, theta, scale, signals, bands, *, backward):
     """Forward: T_k x summed into the bands. Backward: b_k = u_k + 2 (scale L - I) b_{k+1} - b_{k+2}, u_k = sum_j theta_jk F_j."""
     operator = _recurrence(layout, scale, signals.dtype)
     n_blocks, signals = len(layout.blocks) - 1, signals[:, None]
-    chunks = max(1, min(numba.get_num_threads(), n_blocks // (4 * STEPS))) if layout.wavefront else 1
+    chunks = max(1, min(numba.get_num_threads(), n_blocks // (2 * STEPS))) if layout.wavefront else 1
     with one_at_a_time:
-        if chunks == 1 and layout.wavefront and (len(signals) > 2 or len(layout.order) < 2**16):
+        if layout.wavefront and len(layout.order) < (SMALL if len(signals) > 2 else SMALL // 8):
             mask = _window_mask(layout)
             shape = LANE_STEPS + 2, (mask + 1 + _widest(layout)) * WIDTH
             with cores_for(2**15 if len(signals) > WIDTH else 0):
                 _columns(operator, theta, layout.order, signals, bands, shape, mask, backward)
             return
-        start = 0
-        while start < len(signals):  # WIDTH signals side by side; one or two at the end by themselves
-            lanes = ALL if len(signals) - start > 2 else ONE
-            stop = start + len(lanes)
-            work = _workspace(layout, bands.shape[1], signals.dtype, chunks, len(lanes))
-            _transform(layout, operator, theta, signals[start:stop], bands[start:stop], *work, backward, lanes)
-            start = stop
+        work = _workspace(layout, bands.shape[1], signals.dtype, chunks)
+        for m in range(len(signals)):
+            _transform(layout, operator, theta, signals[m : m + 1], bands[m : m + 1], *work, backward)
 
 
-def _transform(layout, operator, theta, signals, bands, pairs, windows, mask, rows, backward, lanes):
-    """All cores on the same signals, as many as there are lanes."""
-    old, new, width = pairs[:2], pairs[2:], len(lanes)
+def _transform(layout, operator, theta, signals, bands, pairs, windows, mask, rows, backward):
+    """All cores on one signal."""
+    old, new = pairs[:2], pairs[2:]
     n_terms, most = len(theta) if backward else theta.shape[1], windows.shape[1] - 2
     sweep = _sweep if layout.wavefront else _sweep_plainly
     old[:] = 0
-    _gather(layout.order, bands if backward else signals, rows if backward else old[1:], width)
+    _gather(layout.order, bands if backward else signals, rows if backward else old[1:])
     for k in range(0 if backward else 1, n_terms, most):
         steps = min(most, n_terms - k)
-        sweep(k, steps, operator, theta, old, new, windows, mask, rows, backward, lanes)
+        sweep(k, steps, operator, theta, old, new, windows, mask, rows, backward)
         old, new = new, old
-    _scatter(layout.order, old[1:] if backward else rows, signals if backward else bands, width)
+    _scatter(layout.order, old[1:] if backward else rows, signals if backward else bands)
 
 
 def product(layout: Layout, x, out):
@@ -156,15 +153,15 @@ class _Workspace(NamedTuple):
     rows: np.ndarray
 
 
-def _workspace(layout, n_scales, dtype, chunks, width):
+def _workspace(layout, n_scales, dtype, chunks):
     """Room for one transform, kept between calls."""
-    key, n = (np.dtype(dtype).str, width), len(layout.order)
+    key, n = np.dtype(dtype).str, len(layout.order)
     mask = _window_mask(layout) if layout.wavefront else WHOLE
     length = mask + 1 + _widest(layout) if layout.wavefront else n  # with a tail, for a block that sticks out
     work = layout.workspace.get(key)
     if work is None or len(work.windows) != chunks or len(work.rows) < n_scales:
-        windows = np.empty((chunks, (STEPS if width == 1 else LANE_STEPS) + 2, length * width), dtype)
-        work = _Workspace(np.empty((4, n * width), dtype), windows, mask, np.empty((n_scales, n * width), dtype))
+        windows = np.empty((chunks, STEPS + 2, length), dtype)
+        work = _Workspace(np.empty((4, n), dtype), windows, mask, np.empty((n_scales, n), dtype))
         layout.workspace[key] = work
     return work._replace(rows=work.rows[:n_scales])
 
@@ -327,41 +324,39 @@ def _climb(first, last, k, steps, operator, theta, old, new, window, mask, bands
 
 
 @njit(cache=True, parallel=True)
-def _sweep(k, steps, operator, theta, old, new, windows, mask, bands, backward, lanes):
+def _sweep(k, steps, operator, theta, old, new, windows, mask, bands, backward):
     """One wavefront per core."""
     n_blocks, chunks = len(operator[0]) - 1, len(windows)
     for c in prange(chunks):
         first, last = n_blocks * c // chunks, n_blocks * (c + 1) // chunks
-        _climb(first, last, k, steps, operator, theta, old, new, windows[c], mask, bands, backward, lanes)
+        _climb(first, last, k, steps, operator, theta, old, new, windows[c], mask, bands, backward, ONE)
 
 
 @njit(cache=True, parallel=True)
-def _sweep_plainly(k, steps, operator, theta, old, new, windows, mask, bands, backward, lanes):
+def _sweep_plainly(k, steps, operator, theta, old, new, windows, mask, bands, backward):
     """Stage after stage, for graphs without thin levels (small worlds); the window is as long as the graph."""
     n_blocks = len(operator[0]) - 1
     for stage in range(steps + 1):
         for b in prange(n_blocks):
-            _stage(b, stage, k, steps, operator, theta, old, windows[0], mask, bands, backward, lanes)
+            _stage(b, stage, k, steps, operator, theta, old, windows[0], mask, bands, backward, ONE)
     for b in prange(n_blocks):
-        _finish(b, k, steps, operator, theta, new, windows[0], mask, bands, backward, len(lanes))
+        _finish(b, k, steps, operator, theta, new, windows[0], mask, bands, backward, 1)
 
 
 @njit(cache=True, parallel=True)
-def _gather(order, sources, targets, width):
-    """Signals side by side in the order of the layout; missing ones repeat the last."""
+def _gather(order, sources, targets):
+    """The order of the layout."""
     for i in prange(len(order)):
         for j in range(len(targets)):
-            for m in range(width):
-                targets[j, i * width + m] = sources[min(m, len(sources) - 1), j, order[i]]
+            targets[j, i] = sources[0, j, order[i]]
 
 
 @njit(cache=True, parallel=True)
-def _scatter(order, sources, targets, width):
+def _scatter(order, sources, targets):
     """Back to the order of the nodes."""
     for i in prange(len(order)):
         for j in range(len(sources)):
-            for m in range(len(targets)):
-                targets[m, j, order[i]] = sources[j, i * width + m]
+            targets[0, j, order[i]] = sources[j, i]
 
 
 @njit(cache=True, parallel=True)
