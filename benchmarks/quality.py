@@ -4,7 +4,7 @@
     HUSHGRAPH_DATA=... python benchmarks/quality.py       also Manhattan's streets with the pickups f_matched
 
 All methods see the same noise, drawn with numpy.random.default_rng(0), (1), ... The oracle thresholds the paper's frame at the
-minimum of the true error; it needs the truth and is no method.
+minimum of the true error of the coefficients; it needs the truth and is no method.
 """
 
 from __future__ import annotations
