@@ -146,19 +146,8 @@ def smooth_weights(graph: Graph, weights: np.ndarray, *, sigma=None) -> np.ndarr
     isolated = graph.degrees == 0
     walk = graph.adjacency.multiply(1 / np.where(isolated, 1.0, graph.degrees)[:, None]).tocsr()
     near, inverse_near = walk @ d, walk @ (1 / d)
-    columns = [
-        np.ones_like(d),
-        d,
-        np.sqrt(d),
-        1 / d,
-        near,
-        inverse_near,
-        walk @ near,
-        d * near,
-        near / d,
-        d * inverse_near,
-        near**2,
-    ]
+    columns = [np.ones_like(d), d, np.sqrt(d), 1 / d, near, inverse_near]
+    columns += [walk @ near, d * near, near / d, d * inverse_near, near**2]
     own = np.ones(graph.n) if sigma is None else np.broadcast_to(checked_sigma(sigma, graph.n), graph.n) ** 2
     local = np.where(isolated, own, (own + walk @ own) / 2)  # fine wavelets see their node, coarse ones its surroundings
     columns = [np.where(isolated, 0.0, local * column) for column in columns]
