@@ -67,9 +67,7 @@ def forward(frame: Frame, planes: np.ndarray, *, transposed: bool = False) -> np
         bands = (spectral[:, None, :] * frame.filters(frame.eigenvalues)) @ frame.eigenvectors.T
         bands = bands.astype(planes.dtype, copy=False)
     else:
-        bands = cpu.forward(
-            frame.graph.layout(frame.laplacian), frame.coefficients, _writable(planes), 2 * frame.unit / frame.lambda_upper
-        )
+        bands = cpu.forward(frame.graph.layout(frame.laplacian), frame.coefficients, planes, 2 * frame.unit / frame.lambda_upper)
     return bands if before is None else np.divide(bands, before, out=bands)
 
 
@@ -81,9 +79,7 @@ def inverse(frame: Frame, planes: np.ndarray, *, transposed: bool = False) -> np
         spectral = np.sum((planes @ frame.eigenvectors) * frame.filters(frame.eigenvalues), axis=1)
         sums = (spectral @ frame.eigenvectors.T).astype(planes.dtype, copy=False)
     else:
-        sums = cpu.inverse(
-            frame.graph.layout(frame.laplacian), frame.coefficients, _writable(planes), 2 * frame.unit / frame.lambda_upper
-        )
+        sums = cpu.inverse(frame.graph.layout(frame.laplacian), frame.coefficients, planes, 2 * frame.unit / frame.lambda_upper)
     return sums if before is None else np.divide(sums, before, out=sums)
 
 
@@ -116,11 +112,6 @@ def checked_coefficients(frame, coefficients) -> np.ndarray:
 def checked_coefficient_size(name: str, values: np.ndarray) -> np.ndarray:
     """Coefficients may be somewhat larger than a signal."""
     return checked_size(name, values, room=ROOM)
-
-
-def _writable(planes: np.ndarray) -> np.ndarray:
-    """Kernels are compiled for arrays that can be written to, though they do not write to these."""
-    return planes if planes.flags.writeable else planes.copy()
 
 
 def _scaling(frame: Frame, dtype, transposed: bool):
