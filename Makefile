@@ -4,9 +4,9 @@ VENV := .venv
 BENCH := .venv-bench
 RUN := $(VENV)/bin/python
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint bench bench-privacy clean
 
-demo: $(VENV)/.installed  ## generate a city, add noise, denoise, print a table and draw a map
+demo: $(VENV)/.installed  ## a whole private release in a generated city: count, charge, noise, denoise, certificate, maps
 	$(RUN) -m hushgraph demo --out out/demo
 
 test: $(VENV)/.installed  ## all tests and doctests, offline
@@ -21,6 +21,9 @@ lint: $(VENV)/.installed  ## style, types and the import contracts
 bench: $(BENCH)/.installed  ## against SciPy, PyGSP and the memory bus; results in benchmarks/results
 	$(BENCH)/bin/python benchmarks/bench.py
 
+bench-privacy: $(BENCH)/.installed  ## private releases: noise against OpenDP and NumPy, counting, a day denoised jointly
+	$(BENCH)/bin/python benchmarks/privacy.py
+
 $(VENV)/.installed: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("hushgraph needs Python 3.11 or newer, found " + sys.version) if sys.version_info < (3, 11) else None'
 	$(PYTHON) -m venv $(VENV)
@@ -29,7 +32,7 @@ $(VENV)/.installed: pyproject.toml
 
 $(BENCH)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(BENCH)
-	$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check --editable . pygsp
+	$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[events]' pygsp opendp
 	touch $@
 
 clean:

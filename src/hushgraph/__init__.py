@@ -3,9 +3,9 @@
 The table of contents, in the order in which data flows. Everything is loaded when first used.
 """
 
-import sys
-from importlib import import_module
-from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from hushgraph.contents import lazily
 
 _CONTENTS = {
     "graph": ["Graph"],
@@ -33,33 +33,10 @@ _CONTENTS = {
     "plotting": ["plot_graph_signal", "plot_maps"],
     "estimator": ["WaveletDenoiser"],
 }
-_HOME = {name: module for module, names in _CONTENTS.items() for name in names}
-_PACKAGES = ("datasets",)
 
-__all__ = [*_HOME, *_PACKAGES]
+__all__ = lazily(__name__, _CONTENTS, packages=("datasets", "privacy"))
 __version__ = "0.1.0"
 
+if TYPE_CHECKING:  # type checkers do not see the names that are loaded lazily
 
-def __getattr__(name):
-    if name in _HOME:
-        return getattr(import_module(f"hushgraph.{_HOME[name]}"), name)
-    if name in _PACKAGES:
-        return import_module(f"hushgraph.{name}")
-    msg = f"module 'hushgraph' has no attribute {name!r}"
-    raise AttributeError(msg)
-
-
-def __dir__():
-    return sorted([*globals(), *__all__])
-
-
-class _Contents(ModuleType):
-    """Keeps hushgraph.denoise the function, whoever imports the file of that name (partition and shrink likewise)."""
-
-    def __setattr__(self, name, value):
-        if isinstance(value, ModuleType) and _HOME.get(name) == name:
-            value = getattr(value, name)
-        super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Contents
+    def __getattr__(name: str) -> Any: ...

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 import typer
 
 app = typer.Typer(
@@ -23,47 +25,49 @@ def main() -> None:
 
 @app.command()
 def demo(
-    out: Annotated[Path, typer.Option(help="Folder for the picture.")] = Path("out/demo"),
+    out: Annotated[Path, typer.Option(help="Folder for everything; what an earlier demo left there is replaced.")] = Path(
+        "out/demo"
+    ),
     nodes: Annotated[int, typer.Option(min=100, help="Junctions of the generated city.")] = 4600,
-    sigma: Annotated[float, typer.Option(min=1e-6, help="Standard deviation of the noise.")] = 4.22,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the city, its pickups and the noise.")] = 0,
+    epsilon: Annotated[float, typer.Option(min=1e-3, max=100, help="Privacy budget of the release.")] = 0.5,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the city and its trips; the noise of a release has none.")] = 0,
 ) -> None:
-    """Generate a city, add noise, denoise, print what was gained and draw the maps."""
+    """Generate a city and trips, count, release privately, denoise, certify, draw; and say what was gained."""
     from rich.console import Console
 
     from hushgraph.experiments import demo as experiment
 
-    console = Console()
-    with console.status("Generating a city and denoising it (the very first run also compiles, up to a minute) ..."):
-        result = experiment.run(n_nodes=nodes, sigma=sigma, seed=seed)
-        picture = experiment.render(result, out)
-    for table in _demo_tables(result, sigma):
-        console.print(table)
-    best = result.rows[-1]
-    share = best.true_error / (result.graph.n * sigma**2)
-    console.print(
-        f"\n{best.method} removed {1 - share:.0%} of the noise energy. Its estimated error never saw the truth; it is a little "
-        "optimistic, because the thresholds were chosen to make it small. Times are those of a second run."
-    )
-    console.print(f"Picture: [bold]{picture}[/bold]")
+    console = Console(highlight=False)
+    os.environ.setdefault("HUSHGRAPH_STATE", str(out / "state"))  # a demo's ledger is nothing to remember elsewhere
+    with console.status("A private release in a generated city (the very first run also compiles, up to a minute) ..."):
+        try:
+            result = experiment.run(out, n_nodes=nodes, epsilon=epsilon, seed=seed)
+        except FileExistsError as error:
+            console.print(f"[red]{error}[/red]")
+            raise typer.Exit(2) from None
+        pictures = experiment.render(result)
+    for line in _demo_story(result):
+        console.print(line)
+    console.print(f"Look at [bold]{pictures[0]}[/bold] and [bold]{pictures[1]}[/bold].")
 
 
-def _demo_tables(result, sigma: float):
-    from rich.table import Table
-
-    graph = result.graph
-    gains = Table(title=f"Generated city, {graph.n:,} junctions, {graph.n_edges:,} streets, noise sigma = {sigma:g}")
-    for column in ("method", "SNR in", "SNR out", "estimated error²", "true error²", "time"):
-        gains.add_column(column, justify="left" if column == "method" else "right")
-    stages = Table(title="Time per stage, milliseconds")
-    names = [stage for stage in result.rows[-1].result.timings if stage != "total"]
-    for column in ("method", *names, "total"):
-        stages.add_column(column, justify="left" if column == "method" else "right", no_wrap=column == "method")
-    for row in result.rows:
-        found = row.result
-        gains.add_row(
-            row.method, f"{row.snr_in:.2f} dB", f"[bold]{row.snr_out:.2f} dB[/bold]", f"{found.risk:,.0f} ± {found.risk_se:,.0f}",
-            f"{row.true_error:,.0f}", f"{found.timings['total'] * 1e3:.0f} ms",
-        )  # fmt: skip
-        stages.add_row(row.method, *(f"{found.timings.get(stage, 0.0) * 1e3:.1f}" for stage in (*names, "total")))
-    return gains, stages
+def _demo_story(result) -> list[str]:
+    """What happened, in words."""
+    graph, release, ledger = result.graph, result.release, result.ledger
+    caps = release.caps
+    middle = np.linalg.norm(graph.coords - np.median(graph.coords, axis=0), axis=1) < 800
+    total, truth = release.total(middle), result.truth[middle].sum()
+    rise = 10 ** ((result.snr_denoised - result.snr_noisy) / 10)
+    return [
+        f"[bold]Data[/bold]      {result.n_trips:,} generated trips of {result.n_people:,} people in a city of {graph.n:,} junctions, {graph.n_edges:,} streets.",
+        f"[bold]Bound[/bold]     each person counts at most {caps['max_per_node']} time at each of at most {caps['max_nodes']} junctions: "
+        f"sensitivity² = {release.sensitivity_squared}, enforced.",
+        f"[bold]Budget[/bold]    ledger charged before any noise was drawn: epsilon {ledger.spent:.3f} of {ledger.epsilon:g} spent (delta {ledger.delta:g}).",
+        f"[bold]Release[/bold]   noise of sigma {release.sigma:.3f} on a lattice of {release.lattice:g}, exact: SNR {result.snr_noisy:.1f} dB.",
+        f"[bold]Denoised[/bold]  {result.snr_denoised:.1f} dB, from the release alone, in {result.denoised.timings['total']:.2f} s: "
+        f"{1 - result.error_kept:.0%} of the noise energy is gone, the error is {rise:.1f} times smaller.",
+        f"[bold]Totals[/bold]    within 800 m of the middle ({middle.sum():,} junctions): {total} counted, unbiased (truth: {truth:,.0f}).",
+        f"[bold]Files[/bold]     {result.folder / 'release'}: map.csv (noisy, denoised, expected error) and certificate.json.",
+        "\nThe guarantee is one person's: with or without all trips of any one of them, nearly the same map would have come out. The",
+        "truth was used for the figures above only because these people do not exist.",
+    ]

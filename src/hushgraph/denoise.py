@@ -22,6 +22,7 @@ from hushgraph.checks import (
 )
 from hushgraph.frame import Frame, chebyshev_frame, exact_frame
 from hushgraph.graph import Graph, checked_graph
+from hushgraph.local import HOPS, NodeRisk
 from hushgraph.observation import Noisy
 from hushgraph.risk import Law, estimate_sigma
 from hushgraph.sgwt import Noise, Settings, estimates, risk_errors, timed
@@ -31,7 +32,9 @@ from hushgraph.transform import checked_frame_of
 
 Method = Literal["sgwt_deep", "sgwt_sure", "sgwt_scaled", "sgwt_exact"]
 Missing = Literal["error", "drop", "fill"]
+Columns = Literal["separate", "path"]
 DEPTHS = (0, 2, 4, 6)  # low_scales tried by sgwt_deep
+COLUMN_WEIGHTS = (1.0, 4.0, 16.0)  # of the edges between neighbouring columns, tried by columns="path"
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +64,17 @@ class Denoised:
     timings: dict = field(repr=False)
     details: dict = field(repr=False)
     labels: np.ndarray | None = field(default=None, repr=False)
+    node_risk: Any = field(default=None, repr=False)
+
+    def expected_error(self, *, hops: int = HOPS) -> np.ndarray:
+        """Expected error of each value (root mean square), from SURE averaged over that many hops around its node.
+
+        An array in node order. Fewer hops are more local and noisier. Of the estimate before it was clipped or rounded.
+        """
+        if self.node_risk is None:
+            msg = "this result does not hold the terms of its risk; take one that denoise returned"
+            raise ValueError(msg)
+        return self.node_risk.expected_error(hops=hops)
 
     def to_series(self):
         """The denoised signal as a pandas Series (DataFrame for several signals) indexed by the graph's labels."""
@@ -88,6 +102,9 @@ def denoise(
     law: Law = "rademacher",
     seed: int = 0,
     missing: Missing = "error",
+    columns: Columns | Graph | None = None,
+    nonnegative: bool = False,
+    integer: bool = False,
 ) -> Denoised:
     """Remove white Gaussian noise from a signal on a graph.
 
@@ -113,6 +130,12 @@ def denoise(
         What NaN means. "drop": such nodes are taken out of the graph, and stay NaN. "fill": likewise, and then they get
         the values that make the result harmonic there (the weighted mean of the neighbours). With several signals, a node
         that is missing in one is taken out for all.
+    columns : {"separate", "path"} or Graph, optional
+        How the signals in columns belong together. "separate": not at all. "path": each is like the next one, as hours of a
+        day are; then all are denoised at once on the product of `graph` and a path, whose edge weight SURE chooses. A graph
+        with a node per column: its product with `graph`. Default: "path" for a release over time windows, else "separate".
+    nonnegative, integer : bool
+        Set negative values to zero, round to whole numbers. `risk` is that of the result before.
 
     Examples
     --------
@@ -127,6 +150,8 @@ def denoise(
     choose("method", method, get_args(Method))
     _check_settings(rule, beta, level, candidates, n_probes, law, seed)
     settings = Settings(rule, beta, level, candidates, method in ("sgwt_scaled", "sgwt_deep"), n_probes, law, seed)
+    for name, flag in (("nonnegative", nonnegative), ("integer", integer)):
+        choose(name, flag, (True, False))
     timings: dict[str, float] = {}
     started = time.perf_counter()
     values, sigma = _values_and_sigma(checked_graph(graph), noisy, sigma, choose("missing", missing, get_args(Missing)))
@@ -138,18 +163,75 @@ def denoise(
     if method == "sgwt_deep" and level == "global":
         msg = "method='sgwt_deep' thresholds each scale by itself; with level='global' say method='sgwt_scaled' or 'sgwt_sure'"
         raise ValueError(msg)
-    known = ~np.isnan(values).reshape(len(values), -1).any(axis=1)
-    if known.all():
-        result = _denoise_known(graph, values, sigma, method, frame, weights, settings, timings)
-    elif not known.any():
-        msg = "the signal has no value at all: every node is missing in at least one column"
+    paths = _column_graphs(columns, noisy, values)
+    if paths and (frame is not None or weights is not None):
+        msg = "frame= and weights= do not go with columns=, which denoises on a product graph; denoise on graph.product(...) itself"
         raise ValueError(msg)
+    if paths:
+        result = _denoise_together(graph, paths, values, sigma, method, settings, timings, missing)
     else:
-        result = _denoise_around(graph, values, sigma, method, frame, weights, settings, timings, known, missing)
+        result = _denoise_values(graph, values, sigma, method, frame, weights, settings, timings, missing)
     if sigma is None:
         warnings.warn(result.details["notes"][0], stacklevel=2)
     timings["total"] = time.perf_counter() - started
-    return replace(result, signal=_like_input(graph, noisy, result.signal), labels=graph.labels)
+    signal = _finished(result.signal, nonnegative, integer)
+    return replace(result, signal=_like_input(graph, noisy, signal), labels=graph.labels)
+
+
+def _finished(signal: np.ndarray, nonnegative: bool, integer: bool) -> np.ndarray:
+    """Post-processing that needs no risk: clip, round."""
+    signal = np.maximum(signal, 0) if nonnegative else signal
+    return np.rint(signal) if integer else signal
+
+
+def _denoise_values(graph, values, sigma, method, frame, weights, settings, timings, missing) -> Denoised:
+    known = ~np.isnan(values).reshape(len(values), -1).any(axis=1)
+    if known.all():
+        return _denoise_known(graph, values, sigma, method, frame, weights, settings, timings)
+    if known.any():
+        return _denoise_around(graph, values, sigma, method, frame, weights, settings, timings, known, missing)
+    msg = "the signal has no value at all: every node is missing in at least one column"
+    raise ValueError(msg)
+
+
+def _column_graphs(columns, noisy, values: np.ndarray) -> list[Graph]:
+    """Graphs that join the columns, to be tried; none when each column stands for itself."""
+    if columns is None:
+        columns = "path" if isinstance(noisy, Noisy) and noisy.windows is not None else "separate"
+    m = values.shape[1] if values.ndim == 2 else 1
+    if isinstance(columns, Graph):
+        if values.ndim != 2 or columns.n != m:
+            msg = f"columns= needs a graph with a node per column; got {columns.n} nodes for values of shape {values.shape}"
+            raise ValueError(msg)
+        return [columns]
+    if choose("columns", columns, get_args(Columns)) == "separate" or m == 1:
+        return []
+    row = np.arange(m - 1)
+    pairs = np.stack([row, row + 1], axis=1)
+    return [Graph.from_edges(pairs, n=m, weights=np.full(m - 1, weight)) for weight in COLUMN_WEIGHTS]
+
+
+def _denoise_together(graph, paths, values, sigma, method, settings, timings, missing) -> Denoised:
+    """All columns as one signal on the product of the graph with each path; the result of least estimated risk."""
+    flat = np.ascontiguousarray(values).ravel()
+    each = np.repeat(sigma, values.shape[1]) if isinstance(sigma, np.ndarray) else sigma
+    tried: list[tuple[Graph, float]] = []
+    for path in paths:
+        with timed(timings, "product"):
+            product = graph.product(path)
+        result = _denoise_values(product, flat, each, method, None, None, settings, timings, missing)
+        if not tried or result.risk < min(risk for _, risk in tried):
+            best, chosen = result, path
+        tried.append((path, result.risk))
+    details = {**best.details, "columns": chosen, "risk_by_columns": tried}
+    node_risk = replace(best.node_risk, shape=values.shape)
+    return replace(
+        best,
+        signal=best.signal.reshape(values.shape),
+        sigma=sigma if sigma is not None else best.sigma,
+        details=details,
+        node_risk=node_risk,
+    )
 
 
 def _denoise_around(graph, values, sigma, method, frame, weights, settings, timings, known, missing) -> Denoised:
@@ -164,7 +246,8 @@ def _denoise_around(graph, values, sigma, method, frame, weights, settings, timi
     if missing == "fill":
         signal[~known] = _harmonic(graph, signal, known)
     details = {**result.details, "missing": int((~known).sum()), "missing_policy": missing}
-    return replace(result, signal=signal, sigma=result.sigma if sigma is None else sigma, details=details)
+    node_risk = replace(result.node_risk, shape=values.shape, known=known)
+    return replace(result, signal=signal, sigma=result.sigma if sigma is None else sigma, details=details, node_risk=node_risk)
 
 
 def _denoise_known(graph, values, sigma, method, frame, weights, settings: Settings, timings) -> Denoised:
@@ -180,7 +263,11 @@ def _denoise_known(graph, values, sigma, method, frame, weights, settings: Setti
     parts, probed, slope = estimates(frames, planes, noise, settings, timings, weights)
     best = np.argmin([part.risk for part in parts], axis=0)  # for each signal
     errors = [risk_errors(parts[b], m, planes, noise, probed, slope, settings.law, timings) for m, b in enumerate(best)]
-    return _result(parts, best, errors, planes, noise, values.ndim, sigma, method, probed, note, timings)
+    result = _result(parts, best, errors, planes, noise, values.ndim, sigma, method, probed, note, timings)
+    sure, variance = (np.stack([error[k] for error in errors]) for k in (2, 3))
+    kept = result.details["unchanged"]
+    sure[kept], variance[kept] = noise.weigh(np.ones(graph.n)), noise.weigh(np.ones(graph.n))
+    return replace(result, node_risk=NodeRisk(graph, sure, variance, values.shape))
 
 
 def _frames(graph: Graph, method: Method) -> list[Frame]:
@@ -210,12 +297,13 @@ def _result(parts, best, errors, planes, noise, ndim, sigma, method, probed, not
         "n_probes": probed.count if probed.weights_from == "probes" else None,
         "divergence": _per_signal([part.divergence[m] for part, m in picked], ndim),
         "notes": notes,
+        "unchanged": np.flatnonzero(kept),
     }
     if method == "sgwt_deep":
         details["low_scales"] = _per_signal([DEPTHS[b] for b in best], ndim)
         details["risk_by_low_scales"] = {depth: _per_signal(part.risk, ndim) for depth, part in zip(DEPTHS, parts, strict=True)}
     same = len({len(t) for t in thresholds}) == 1
-    risk_se, probe_se = (np.array(column) for column in zip(*errors, strict=True))
+    risk_se, probe_se = (np.array([error[k] for error in errors]) for k in (0, 1))
     return Denoised(
         signal=signal[0] if ndim == 1 else signal.T,
         sigma=sigma,
@@ -251,10 +339,10 @@ def _values_and_sigma(graph: Graph, noisy, sigma, missing: Missing):
         raise ValueError(msg)
     if isinstance(noisy, Noisy):
         noisy.check_belongs_to(graph)
-        if sigma is not None and as_number(sigma) != noisy.sigma:
+        if sigma is not None and as_number(sigma) not in (noisy.sigma, noisy.noise_level):
             msg = f"sigma travels with the noisy signal ({noisy.sigma:g}); leave sigma= out, got {shown(sigma)}"
             raise ValueError(msg)
-        noisy, sigma = noisy.values, noisy.sigma
+        noisy, sigma = noisy.values, noisy.noise_level
     values = graph.align(noisy, missing_ok=missing != "error")
     if sigma is not None and ((hasattr(sigma, "index") and hasattr(sigma, "to_numpy")) or isinstance(sigma, dict)):
         sigma = graph.aligned("sigma", sigma)

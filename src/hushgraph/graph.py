@@ -211,6 +211,26 @@ class Graph:
         pick = [None if part is None else part[keep] for part in (self.coords, self.labels)]
         return Graph(self.adjacency[keep][:, keep], coords=pick[0], crs=self.crs, labels=pick[1])
 
+    def product(self, other: Graph) -> Graph:
+        """The Cartesian product: nodes are pairs (i, k), numbered i * other.n + k, so (n, other.n) values ravel onto it.
+
+        (i, k) is joined to (j, k) as i to j here, and to (i, l) as k to l in `other`. With a path as `other`, streets
+        become streets over time. It has neither labels nor coordinates.
+
+        Examples
+        --------
+        >>> import hushgraph as hg
+        >>> hg.datasets.grid(3, 4).product(hg.datasets.path(24))
+        Graph(n=288, n_edges=684, unweighted)
+        """
+        checked_graph(other)
+        if self.n * other.n > MAX_NODES:
+            msg = f"the product would have {self.n} x {other.n} nodes, more than {MAX_NODES}; use fewer windows or a part of the graph"
+            raise ValueError(msg)
+        here, there = sparse.eye_array(self.n, format="csr"), sparse.eye_array(other.n, format="csr")
+        matrix = sparse.kron(self.adjacency, there, format="csr") + sparse.kron(here, other.adjacency, format="csr")
+        return Graph(sparse.csr_array(matrix))
+
     # ---- what it is ---------------------------------------------------------------------------------------------
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from hushgraph.checks import checked_real_array, checked_size
+from hushgraph.observation import refuse_release
 
 
 def snr(truth, estimate) -> float | np.ndarray:
@@ -44,6 +45,8 @@ def mse(truth, estimate) -> float | np.ndarray:
 
 
 def _checked_pair(truth, estimate) -> tuple[np.ndarray, np.ndarray]:
+    refuse_release("truth", truth)
+    refuse_release("estimate", estimate)
     labels = [part.index for part in (truth, estimate) if hasattr(part, "to_numpy") and hasattr(part, "index")]
     if len(labels) == 2 and list(labels[0]) != list(labels[1]):
         msg = "truth and estimate have different labels (index), or in another order; reindex one like the other"

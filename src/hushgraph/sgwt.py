@@ -107,7 +107,7 @@ def estimates(frames: list[Frame], planes: np.ndarray, noise: Noise, settings: S
 
 
 def risk_errors(part: Estimate, m: int, planes, noise: Noise, probed: Probed, slope: np.ndarray, law: Law, timings: dict):
-    """risk_se and probe_se of signal m.
+    """risk_se and probe_se of signal m, and what `NodeRisk` needs: SURE and variance node by node.
 
     risk_se^2 = 4 <y - fhat, Sigma (y - fhat)> + 4 tr((Sigma J)^2) - 2 tr(Sigma^2), which is unbiased for the mean squared
     difference of risk and actual loss at fixed thresholds; J = S diag(slope) W is the Jacobian of the estimator.
@@ -115,13 +115,15 @@ def risk_errors(part: Estimate, m: int, planes, noise: Noise, probed: Probed, sl
     """
     n = planes.shape[1]
     with timed(timings, "risk error"):
-        trace, frobenius = _traces(part, probed, slope[m], noise)
-    residual = float(block_sum(noise.weigh(np.square(part.signal[m] - planes[m], dtype=np.float64))))
+        trace, frobenius, divergence, variance = _traces(part, probed, slope[m], noise)
+    square = np.square(part.signal[m] - planes[m], dtype=np.float64)
+    residual = float(block_sum(noise.weigh(square)))
     risk_se = np.sqrt(max(4 * residual + 4 * trace - 2 * noise.fourth(n), 0.0))
+    nodes = square - noise.weigh(np.ones(n)) + 2 * divergence, variance
     if probed.weights_from != "probes":
-        return risk_se, 0.0 if probed.weights_from == "exact" else np.nan
+        return risk_se, 0.0 if probed.weights_from == "exact" else np.nan, *nodes
     diagonal = 0.0 if law == "gaussian" else (noise.variance * part.divergence[m]) ** 2 / n  # at most sum_p M_pp^2
-    return risk_se, np.sqrt(4 * max(frobenius + trace - 2 * diagonal, 0.0) / probed.count)
+    return risk_se, np.sqrt(4 * max(frobenius + trace - 2 * diagonal, 0.0) / probed.count), *nodes
 
 
 def _shared_filters(frames: list[Frame]) -> tuple[Frame, list[np.ndarray]]:
@@ -186,10 +188,11 @@ def _threshold(F: np.ndarray, frame: Frame, probed: Probed, noise: Noise, settin
     return t, slope
 
 
-def _traces(part: Estimate, probed: Probed, slope: np.ndarray, noise: Noise) -> tuple[float, float]:
+def _traces(part: Estimate, probed: Probed, slope: np.ndarray, noise: Noise):
     """tr((Sigma J)^2) and tr(J' Sigma J Sigma), the means of <J' eps, Sigma J eps> and <J eps, Sigma J eps>.
 
-    The two are the same unless the Laplacian is a random walk's: else J is symmetric.
+    The two are the same unless the Laplacian is a random walk's: else J is symmetric. Also, per node, the diagonals of J Sigma
+    (the means of eps_i (J eps)_i) and of J Sigma J' (those of (J eps)_i^2).
     """
     eps, whole = probed.eps, len(part.rows) == len(slope)
     rows, bands = (slope, probed.bands) if whole else (slope[part.rows], probed.bands[:, part.rows])
@@ -200,7 +203,8 @@ def _traces(part: Estimate, probed: Probed, slope: np.ndarray, noise: Noise) -> 
     back = ahead if turned is None else inverse(part.frame, turned, transposed=True)
     both = (noise.weigh(np.multiply(ahead, other, dtype=np.float64)).T for other in (back, ahead))
     trace, frobenius = (noise.variance * float(np.mean(block_sum(part))) for part in both)
-    return trace, frobenius
+    divergence = noise.variance * np.mean(np.multiply(eps, ahead, dtype=np.float64), axis=0)
+    return trace, frobenius, divergence, noise.variance * np.mean(np.square(ahead, dtype=np.float64), axis=0)
 
 
 @contextmanager

@@ -19,6 +19,7 @@ from numba import njit, prange
 
 from hushgraph.checks import checked_real_array, checked_sigma, choose
 from hushgraph.kernels.cpu import cores_for
+from hushgraph.observation import refuse_release
 from hushgraph.risk import checked_pair, checked_scale, threshold_scale
 from hushgraph.shrink import Rule, exponent_of, sure_exponent
 from hushgraph.transform import checked_coefficient_size
@@ -93,6 +94,8 @@ def oracle_thresholds(
 
     Exact: between data values the error is a quadratic in t^beta, whose minimum may lie inside.
     """
+    refuse_release("F", F)
+    refuse_release("truth_F", truth_F)
     exponent = exponent_of(rule, beta)
     F, truth_F = checked_real_array("F", F), checked_real_array("truth_F", truth_F)
     if F.ndim not in (2, 3):

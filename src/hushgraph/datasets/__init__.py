@@ -1,17 +1,12 @@
-"""Graphs to try things on. The generated ones need no download and are the same for the same seed."""
+"""Graphs and events to try things on. The generated ones need no download and are the same for the same seed."""
 
-from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-_HOME = {"city": "generated", "roads": "generated", "grid": "generated", "random_geometric": "generated"}
-__all__ = list(_HOME)
+from hushgraph.contents import lazily
 
+_CONTENTS = {"generated": ["city", "roads", "grid", "path", "random_geometric"], "trips": ["trips"]}
+__all__ = lazily(__name__, _CONTENTS)
 
-def __getattr__(name):
-    if name in _HOME:
-        return getattr(import_module(f"hushgraph.datasets.{_HOME[name]}"), name)
-    msg = f"module 'hushgraph.datasets' has no attribute {name!r}"
-    raise AttributeError(msg)
+if TYPE_CHECKING:  # type checkers do not see the names that are loaded lazily
 
-
-def __dir__():
-    return [*globals(), *__all__]
+    def __getattr__(name: str) -> Any: ...

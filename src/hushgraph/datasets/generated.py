@@ -1,4 +1,4 @@
-"""Generated graphs: a city, a road network of any size, a grid, random geometric. Offline, the same for the same seed."""
+"""Generated graphs: a city, a road network of any size, a grid, a path, random geometric. Offline, the same for the same seed."""
 
 from __future__ import annotations
 
@@ -97,6 +97,23 @@ def grid(rows: int, columns: int) -> Graph:
     checked_count("rows", rows, 1)
     checked_count("columns", columns, 1)
     return Graph.from_image((rows, columns), neighbours=4)
+
+
+def path(n_nodes: int, *, weight: float = 1.0) -> Graph:
+    """Nodes in a row, each joined to the next by an edge of that weight; `graph.product(path(24))` is a graph over time.
+
+    Examples
+    --------
+    >>> from hushgraph import datasets
+    >>> datasets.path(24)
+    Graph(n=24, n_edges=23, unweighted)
+    """
+    row = np.arange(checked_count("n_nodes", n_nodes, 1) - 1)
+    return Graph.from_edges(
+        np.stack([row, row + 1], axis=1),
+        n=n_nodes,
+        weights=np.full(len(row), checked_number("weight", weight, "positive", above=0)),
+    )
 
 
 def random_geometric(n_nodes: int, *, radius: float | None = None, seed: int = 0) -> Graph:

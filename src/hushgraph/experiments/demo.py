@@ -1,68 +1,114 @@
-"""The demo: a generated city, taxi pickups, noise, and the map that is left after denoising. Offline, under a minute."""
+"""The demo, a whole private release: a generated city and its trips, bounded counts, noise, denoising, certificate, pictures.
+
+Offline, under a minute. Since the trips are generated, the truth may be looked at here; with real data nobody sees it.
+"""
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
-from hushgraph.datasets import city
-from hushgraph.denoise import Denoised, Method, denoise
+from hushgraph.checks import checked_count
+from hushgraph.datasets.generated import city
+from hushgraph.datasets.trips import trips
+from hushgraph.denoise import Denoised, denoise
 from hushgraph.graph import Graph
 from hushgraph.metrics import snr
 from hushgraph.plotting import plot_maps
-from hushgraph.signals import hotspot_counts
+from hushgraph.privacy.counting import count_events
+from hushgraph.privacy.ledger import Ledger
+from hushgraph.privacy.release import Release, release
 
-SIGMA = 4.22  # the noise of a release with epsilon = 1, delta = 1e-6 and one event per person (analytic Gaussian mechanism)
-METHODS: tuple[Method, ...] = ("sgwt_sure", "sgwt_deep")
-
-
-@dataclass(frozen=True, eq=False)
-class Row:
-    """One method on the demo's city."""
-
-    method: str
-    snr_in: float
-    snr_out: float
-    true_error: float
-    result: Denoised = field(repr=False)
+NODES, EPSILON, DELTA, SEED = 4600, 0.5, 1e-6, 0
+MAX_NODES, MAX_PER_NODE, MAX_DISTANCE = 2, 1, 200.0
+BUDGET = 2.0
 
 
 @dataclass(frozen=True, eq=False)
 class Demo:
-    """What the demo computed."""
+    """What the demo computed; `truth` are the bounded counts, which a real release would never show."""
 
     graph: Graph
-    clean: np.ndarray = field(repr=False)
-    noisy: np.ndarray = field(repr=False)
-    rows: list[Row]
+    n_trips: int
+    n_people: int
+    ledger: Ledger
+    release: Release
+    denoised: Denoised = field(repr=False)
+    folder: Path
+    truth: np.ndarray = field(repr=False)
+
+    @property
+    def snr_noisy(self) -> float:
+        return float(snr(self.truth, self.release.values))
+
+    @property
+    def snr_denoised(self) -> float:
+        return float(snr(self.truth, self.denoised.signal))
+
+    @property
+    def error_kept(self) -> float:
+        """Share of the noise energy that is left after denoising."""
+        return float(np.sum((self.denoised.signal - self.truth) ** 2) / np.sum((self.release.values - self.truth) ** 2))
 
 
-def run(*, n_nodes: int = 4600, sigma: float = SIGMA, seed: int = 0) -> Demo:
-    """Generate the city and its pickups, add noise, denoise with each method."""
-    graph = city(n_nodes, seed=seed)
-    clean = hotspot_counts(graph, total=int(2.9 * graph.n), seed=seed).astype(float)
-    noisy = clean + np.random.default_rng(seed + 1).normal(0, sigma, graph.n)
-    rows = []
-    for method in METHODS:
-        denoise(graph, noisy, sigma=sigma, method=method)  # the first call compiles; the times shown are those of the second
-        graph.memo.clear()
-        result = denoise(graph, noisy, sigma=sigma, method=method)
-        error = float(np.sum((result.signal - clean) ** 2))
-        rows.append(Row(method, float(snr(clean, noisy)), float(snr(clean, result.signal)), error, result))
-    return Demo(graph, clean, noisy, rows)
+def run(folder: Path, *, n_nodes: int = NODES, epsilon: float = EPSILON, seed: int = SEED) -> Demo:
+    """The data owner's whole job, in the folder; what an earlier run left there is replaced."""
+    folder = _cleared(Path(folder))
+    graph = city(checked_count("n_nodes", n_nodes, 100), seed=seed)
+    events = trips(graph, n_people=4 * graph.n, seed=seed)
+    counts = count_events(
+        graph,
+        events,
+        unit="person",
+        adjacency="add-remove",
+        max_nodes=MAX_NODES,
+        max_per_node=MAX_PER_NODE,
+        max_distance=MAX_DISTANCE,
+    )
+    ledger = Ledger.create(
+        folder / "budget.db",
+        dataset="generated trips",
+        unit="person",
+        adjacency="add-remove",
+        epsilon=max(BUDGET, epsilon),
+        delta=DELTA,
+    )
+    published = release(counts, epsilon=epsilon, delta=DELTA, ledger=ledger, public_graph=True, not_protected="drivers")
+    denoised = denoise(graph, published, nonnegative=True)
+    published.export(folder / "release")
+    people = len(np.unique(events["person"])) - 1  # without the empty id
+    return Demo(graph, len(events["person"]), people, ledger, published, denoised, folder, counts.counts.astype(float))
 
 
-def render(demo: Demo, folder: Path) -> Path:
-    """Draw clean, noisy and denoised maps side by side; returns the path of the picture."""
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / "city.png"
-    best = demo.rows[-1]
-    maps = {
-        "Pickups (never published)": demo.clean,
-        f"With noise: {best.snr_in:.1f} dB": demo.noisy,
-        f"Denoised from the noisy map alone: {best.snr_out:.1f} dB": best.result.signal,
+def render(demo: Demo) -> list[Path]:
+    """Draw the maps, and where the published one can be trusted; returns the paths of the pictures."""
+    maps, trust = demo.folder / "maps.png", demo.folder / "expected_error.png"
+    signals = {
+        "Counts (private, never published)": demo.truth,
+        f"Released: noise of sigma {demo.release.sigma:.2f}, SNR {demo.snr_noisy:.1f} dB": demo.release.values,
+        f"Denoised from the release alone: {demo.snr_denoised:.1f} dB": demo.denoised.signal,
     }
-    plot_maps(demo.graph, maps, suptitle=f"A generated city of {demo.graph.n:,} junctions", path=path)
-    return path
+    title = f"Trips in a generated city of {demo.graph.n:,} junctions, epsilon = {demo.release.epsilon:g} per person"
+    plot_maps(demo.graph, signals, suptitle=title, path=maps)
+    errors = {
+        "Denoised map": demo.denoised.signal,
+        "Its expected error per junction, from the release alone": demo.denoised.expected_error(),
+    }
+    plot_maps(demo.graph, errors, suptitle="Where the published map can be trusted", path=trust)
+    return [maps, trust]
+
+
+def _cleared(folder: Path) -> Path:
+    """The folder without what an earlier demo left there; a folder with other files is refused."""
+    ours = {"budget.db", "release", "maps.png", "expected_error.png", "state"}
+    if folder.exists():
+        others = sorted({path.name for path in folder.iterdir()} - ours)
+        if others:
+            msg = f"{str(folder)!r} holds other files ({others[0]!r}); give the demo a folder of its own"
+            raise FileExistsError(msg)
+        shutil.rmtree(folder)
+    folder.mkdir(parents=True)
+    return folder

@@ -1,0 +1,37 @@
+"""Tables of contents that load what they list when it is first used (PEP 562). Knows nothing else."""
+
+import sys
+from importlib import import_module
+from types import ModuleType
+
+
+class Contents(ModuleType):
+    """A package whose names live in its files; `denoise` stays the function, whoever imports the file of that name."""
+
+    _home: dict[str, str]
+    _packages: tuple[str, ...]
+
+    def __getattr__(self, name):
+        if name in self._home:
+            return getattr(import_module(f"{self.__name__}.{self._home[name]}"), name)
+        if name in self._packages:
+            return import_module(f"{self.__name__}.{name}")
+        msg = f"module {self.__name__!r} has no attribute {name!r}"
+        raise AttributeError(msg)
+
+    def __setattr__(self, name, value):
+        if isinstance(value, ModuleType) and self._home.get(name) == name:
+            value = getattr(value, name)
+        super().__setattr__(name, value)
+
+    def __dir__(self):
+        return sorted({*self.__dict__, *self._home, *self._packages})
+
+
+def lazily(package: str, contents: dict[str, list[str]], packages: tuple[str, ...] = ()) -> list[str]:
+    """Make `package` offer the names that `contents` lists under its files; returns them all, for __all__."""
+    module = sys.modules[package]
+    module.__dict__["_home"] = {name: file for file, names in contents.items() for name in names}
+    module.__dict__["_packages"] = packages
+    module.__class__ = Contents
+    return [*module.__dict__["_home"], *packages]

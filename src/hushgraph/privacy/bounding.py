@@ -1,0 +1,132 @@
+"""Cutting each unit down to a public bound, whatever the order of rows and chunks. Knows codes, cells and keys only.
+
+A unit's key orders all cells; of those it visits, the unit keeps the first `max_cells`, and in each at most `max_per_cell`
+events. So its contribution is a function of its own events and its own key.
+"""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+
+from hushgraph.privacy.events import UnitCodes
+
+_BUFFER = 4_000_000  # rows kept before they are reduced to what can still count
+
+
+def bounded_counts(units, cells, keys, *, n_cells: int, max_cells: int, max_per_cell: int) -> np.ndarray:
+    """Counts per cell in which each unit has at most `max_cells` cells and `max_per_cell` events in each.
+
+    Parameters
+    ----------
+    units : (rows,) integers
+        Code of each row's unit; rows with a negative code are dropped.
+    cells : (rows,) integers
+        Each row's cell; rows with a negative one are dropped.
+    keys : (n_units,) uint64
+        The random key of each unit, by code.
+
+    Examples
+    --------
+    >>> keys = np.array([7, 8], dtype=np.uint64)
+    >>> bounded_counts([0, 0, 0, 1], [2, 2, 2, 0], keys, n_cells=3, max_cells=1, max_per_cell=2)
+    array([1, 0, 2])
+    """
+    pairs, counts = _distinct(np.asarray(units, dtype=np.int64), np.asarray(cells, dtype=np.int64), n_cells)
+    return _total(*_first_cells(pairs, counts, keys, n_cells, max_cells), n_cells, max_per_cell)
+
+
+def draw_keys(ids: list) -> np.ndarray:
+    """One key of 64 bits per new unit, from the operating system; what the ids are plays no part."""
+    return np.frombuffer(os.urandom(8 * len(ids)), dtype=np.uint64)
+
+
+class Tally:
+    """Counts of chunks that come one after the other; in memory at most `max_cells` cells per unit and a buffer of rows.
+
+    Reducing early changes nothing. A cell that is among a unit's first `max_cells` in the end is among the first of any subset,
+    so it is never evicted and its count is complete. A cell that was evicted has `max_cells` cells before it for good, so it never
+    comes back, however often its events do.
+    """
+
+    def __init__(self, n_cells: int, max_cells: int, max_per_cell: int, unit: str | None):
+        self.n_cells, self.max_cells, self.max_per_cell = n_cells, max_cells, max_per_cell
+        self.people = None if unit is None else UnitCodes(unit)
+        self.keys = np.empty(0, dtype=np.uint64)
+        self.pairs = self.repeats = np.empty(0, dtype=np.int64)  # kept cells unit * n_cells + cell, ascending, and their events
+        self.buffer: list[tuple[np.ndarray, np.ndarray]] = []
+        self.buffered = 0
+        self.sums = np.zeros(n_cells if unit is None else 0, dtype=np.int64)
+
+    def add(self, chunk, cells: np.ndarray) -> None:
+        if self.people is None:
+            self.sums += np.bincount(cells[cells >= 0], minlength=self.n_cells)
+            return
+        units, new = self.people.add(chunk[self.people.name])
+        self.keys = np.concatenate([self.keys, draw_keys(new)])
+        self.buffer.append((units, cells))
+        self.buffered += len(cells)
+        if self.buffered > max(_BUFFER, 2 * len(self.pairs)):
+            self._reduce()
+
+    def _reduce(self) -> None:
+        if not self.buffer:
+            return
+        units, cells = (np.concatenate(parts) for parts in zip(*self.buffer, strict=True))
+        self.buffer, self.buffered = [], 0
+        pairs, repeats = _distinct(units, cells, self.n_cells)
+        if len(self.pairs):
+            pairs, repeats = _merged(self.pairs, self.repeats, pairs, repeats)
+        self.pairs, self.repeats = _first_cells(pairs, repeats, self.keys, self.n_cells, self.max_cells)
+
+    def counts(self) -> np.ndarray:
+        if self.people is None:
+            return self.sums
+        self._reduce()
+        return _total(self.pairs, self.repeats, self.n_cells, self.max_per_cell)
+
+
+def _distinct(units: np.ndarray, cells: np.ndarray, n_cells: int) -> tuple[np.ndarray, np.ndarray]:
+    """The distinct pairs unit * n_cells + cell, ascending (units and cells that fit into memory fit into 63 bits), and repeats."""
+    known = (units >= 0) & (cells >= 0)
+    pairs = np.sort(units[known] * n_cells + cells[known])
+    first = np.flatnonzero(np.diff(pairs, prepend=-1))
+    return pairs[first], np.diff(first, append=len(pairs))
+
+
+def _merged(pairs, repeats, more_pairs, more_repeats) -> tuple[np.ndarray, np.ndarray]:
+    pairs, repeats = np.concatenate([pairs, more_pairs]), np.concatenate([repeats, more_repeats])
+    order = np.argsort(pairs, kind="stable")
+    pairs, repeats = pairs[order], repeats[order]
+    first = np.flatnonzero(np.diff(pairs, prepend=-1))
+    return pairs[first], np.add.reduceat(repeats, first) if len(first) else repeats
+
+
+def _first_cells(pairs, repeats, keys, n_cells: int, max_cells: int) -> tuple[np.ndarray, np.ndarray]:
+    """The `max_cells` cells of each unit that come first in the order of its key."""
+    units = pairs // max(n_cells, 1)
+    starts = np.flatnonzero(np.diff(units, prepend=-1))
+    sizes = np.diff(starts, append=len(pairs))
+    many = np.flatnonzero(np.repeat(sizes > max_cells, sizes))  # only units with too many cells need sorting
+    if not len(many):
+        return pairs, repeats
+    unit = units[many]
+    order = np.lexsort((_priority(keys[unit], pairs[many] - unit * n_cells), unit))  # stable: ties in the order of cells
+    rank = np.arange(len(many)) - np.repeat(np.flatnonzero(np.diff(unit, prepend=-1)), sizes[sizes > max_cells])
+    keep = np.ones(len(pairs), dtype=bool)
+    keep[many[order[rank >= max_cells]]] = False
+    return pairs[keep], repeats[keep]
+
+
+def _priority(keys: np.ndarray, cells: np.ndarray) -> np.ndarray:
+    """Entry `cells` of the splitmix64 sequence that starts at each key; distinct cells of a unit never tie."""
+    z = np.asarray(keys, dtype=np.uint64) + (cells.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+def _total(pairs, repeats, n_cells: int, max_per_cell: int) -> np.ndarray:
+    weights = np.minimum(repeats, max_per_cell)
+    return np.bincount(pairs % max(n_cells, 1), weights=weights, minlength=n_cells).astype(np.int64)  # exact below 2^53 events

@@ -1,0 +1,234 @@
+"""How much noise: the Gaussian mechanism's sigma, delta and epsilon, exact to the last digit and never on the unsafe side.
+
+With mu = sensitivity / sigma, the mechanism is (epsilon, delta)-differentially private if and only if
+
+    delta >= Phi(mu/2 - epsilon/mu) - exp(epsilon) Phi(-mu/2 - epsilon/mu)            (Balle and Wang, 2018; paper, Sec. IV)
+
+and releases with mu_1, mu_2, ... together are a mechanism with mu^2 = mu_1^2 + mu_2^2 + .... Everything is computed with as many
+digits as it takes (mpmath) and rounded once, upwards: floats cancel at small epsilon and overflow at large ones.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Literal, get_args
+
+import mpmath
+
+from hushgraph.checks import as_number, checked_number, choose, is_count, shown
+
+Mechanism = Literal["analytic", "classical"]
+_DIGITS = 60  # of every intermediate result, after cancellation
+LARGEST_EPSILON = 1e12  # nothing private is left long before; mu of 1e6 has more
+_STEPS = 500  # Newton steps; about six are needed
+
+
+def classical_sigma(*, epsilon=None, delta=None, sensitivity=None, sensitivity_squared=None, paper_compat: bool = False) -> float:
+    """Noise of the classical Gaussian mechanism: sensitivity sqrt(2 log(1.25/delta)) / epsilon, rounded up.
+
+    Proven for 0 < epsilon < 1 only. The paper's tables also use it at epsilon = 1, without a proof; `paper_compat=True`
+    computes that value, for comparisons.
+
+    Examples
+    --------
+    >>> classical_sigma(epsilon=0.5, delta=1e-6, sensitivity=1)
+    10.59760505370095
+    """
+    choose("paper_compat", paper_compat, (True, False))
+    limit = 1.0 if paper_compat else math.nextafter(1.0, 0.0)
+    if as_number(epsilon) > limit:
+        msg = f"the classical mechanism is proven for epsilon < 1 only; got {shown(epsilon)}; use analytic_sigma (mechanism='analytic')"
+        raise ValueError(msg)
+    epsilon = checked_number("epsilon", epsilon, "a number between 0 and 1", above=0)
+    delta, squared = checked_delta(delta), checked_squared(sensitivity, sensitivity_squared)
+    mp = _arithmetic()
+    return _up(mp, mp.sqrt(2 * mp.log(mp.mpf(1.25) / mp.mpf(delta)) * _exactly(mp, squared)) / mp.mpf(epsilon))
+
+
+def analytic_sigma(*, epsilon=None, delta=None, sensitivity=None, sensitivity_squared=None) -> float:
+    """Smallest noise that gives (epsilon, delta)-differential privacy (the analytic Gaussian mechanism).
+
+    Parameters
+    ----------
+    epsilon : float
+        At least 0.
+    delta : float
+        Strictly between 0 and 1.
+    sensitivity : float
+        Largest L2 distance between the counts of neighbouring data sets. Square roots do not fit into floats:
+        sensitivity=sqrt(3) would be a little low, so give `sensitivity_squared=3` instead.
+
+    Returns
+    -------
+    float
+        The next float above the exact value.
+
+    Examples
+    --------
+    >>> analytic_sigma(epsilon=1, delta=1e-6, sensitivity=1)
+    4.224678889326836
+    """
+    epsilon, delta, squared = checked_epsilon(epsilon), checked_delta(delta), checked_squared(sensitivity, sensitivity_squared)
+    mp = _arithmetic()
+    sigma = _up(mp, mp.sqrt(_exactly(mp, squared)) / _largest_mu(mp, mp.mpf(epsilon), mp.mpf(delta)))
+    while _delta(mp, mp.sqrt(_exactly(mp, squared)) / mp.mpf(sigma), mp.mpf(epsilon)) > delta:
+        sigma = math.nextafter(sigma, math.inf)
+    return sigma
+
+
+def gaussian_delta(*, sigma=None, epsilon=None, sensitivity=None, sensitivity_squared=None) -> float:
+    """Smallest delta for which noise `sigma` gives (epsilon, delta)-differential privacy, rounded up.
+
+    Examples
+    --------
+    >>> round(gaussian_delta(sigma=4.224678889326836, epsilon=1, sensitivity=1), 18)
+    1e-06
+    """
+    sigma = checked_number("sigma", sigma, "a positive standard deviation", above=0)
+    epsilon, squared = checked_epsilon(epsilon), checked_squared(sensitivity, sensitivity_squared)
+    return _up(_arithmetic(), composed_delta(squared / Fraction(sigma) ** 2, epsilon))
+
+
+def gaussian_epsilon(*, sigma=None, delta=None, sensitivity=None, sensitivity_squared=None) -> float:
+    """Smallest epsilon for which noise `sigma` gives (epsilon, delta)-differential privacy, rounded up.
+
+    Examples
+    --------
+    >>> gaussian_epsilon(sigma=4.3, delta=1e-6, sensitivity=1)
+    0.9811352237549203
+    """
+    sigma = checked_number("sigma", sigma, "a positive standard deviation", above=0)
+    squared = checked_squared(sensitivity, sensitivity_squared)
+    return composed_epsilon(squared / Fraction(sigma) ** 2, delta)
+
+
+# ---- for the ledger, which adds up mu^2 -----------------------------------------------------------------------------
+
+
+def composed_delta(mu_squared, epsilon):
+    """delta of releases whose mu^2 add up to `mu_squared` (an exact Fraction or Decimal), as an mpmath number of 60 digits."""
+    mp = _arithmetic()
+    total = _checked_total(mu_squared)
+    return _delta(mp, mp.sqrt(_exactly(mp, total)), mp.mpf(checked_epsilon(epsilon))) if total else mp.mpf(0)
+
+
+def composed_epsilon(mu_squared, delta) -> float:
+    """epsilon of releases whose mu^2 add up to `mu_squared` (an exact Fraction or Decimal), rounded up; 0 for none."""
+    delta, total = checked_delta(delta), _checked_total(mu_squared)
+    mp = _arithmetic()
+    mu = mp.sqrt(_exactly(mp, total))
+    if not total or _delta(mp, mu, mp.mpf(0)) <= delta:
+        return 0.0
+    start = mu * mu / 2 + mu * mp.sqrt(-2 * mp.log(mp.mpf(delta)))  # here Phi(mu/2 - epsilon/mu) <= delta already
+    exact = _newton(
+        mp,
+        lambda epsilon: mp.log(_delta(mp, mu, epsilon) / delta),
+        lambda epsilon: -mp.exp(epsilon) * mp.ncdf(-mu / 2 - epsilon / mu) / _delta(mp, mu, epsilon),
+        start,
+    )
+    return _up(mp, exact)
+
+
+# ---- numbers of many digits -----------------------------------------------------------------------------------------
+
+
+def _arithmetic():
+    """A context of its own: callers' precision stays as it is, and threads do not meet."""
+    mp = mpmath.MPContext()
+    mp.dps = _DIGITS
+    return mp
+
+
+def _exactly(mp, value: Fraction):
+    return mp.mpf(value.numerator) / mp.mpf(value.denominator)
+
+
+def _delta(mp, mu, epsilon):
+    """delta of mu at epsilon; more digits are taken until enough are left after the subtraction."""
+    digits = _DIGITS
+    while True:
+        with mp.workdps(digits):
+            first = mp.ncdf(mu / 2 - epsilon / mu)
+            delta = first - mp.exp(epsilon) * mp.ncdf(-mu / 2 - epsilon / mu)
+            if delta > 0 and mp.log10(first / delta) < digits - _DIGITS + 10:
+                return delta
+        digits *= 2
+
+
+def _largest_mu(mp, epsilon, delta):
+    """mu whose delta at epsilon is `delta`; Newton on log delta from below, where d delta / d mu = phi(mu/2 - epsilon/mu)."""
+    tail = -mp.log(delta)
+    start = 2 * epsilon / (mp.sqrt(2 * (tail + epsilon)) + mp.sqrt(2 * tail))  # here Phi(mu/2 - epsilon/mu) = Phi(-sqrt(2 tail))
+    at_zero = 2 * mp.sqrt(2) * mp.erfinv(delta) if delta > 0.5 else mp.sqrt(2 * mp.pi) * delta  # at most mu of epsilon = 0
+    start = max(start, at_zero)
+    return _newton(
+        mp,
+        lambda mu: mp.log(_delta(mp, mu, epsilon) / delta),
+        lambda mu: mp.npdf(mu / 2 - epsilon / mu) / _delta(mp, mu, epsilon),
+        start,
+    )
+
+
+def _newton(mp, value: Callable, slope: Callable, x):
+    """Root of a concave function (log delta) from its safe side, where every step stays on that side."""
+    for _ in range(_STEPS):
+        step = value(x) / slope(x)
+        x = x - step
+        if abs(step) < abs(x) * mp.mpf(10) ** (10 - _DIGITS):
+            return x
+    msg = "the noise level did not converge; please report epsilon, delta and the sensitivity"
+    raise RuntimeError(msg)
+
+
+def _up(mp, value) -> float:
+    """The smallest float that is at least `value`."""
+    nearest = float(value)
+    if math.isinf(nearest):
+        msg = "this takes more noise than a float can hold; use a larger delta or epsilon, or a smaller sensitivity"
+        raise ValueError(msg)
+    return math.nextafter(nearest, math.inf) if mp.mpf(nearest) < value else nearest
+
+
+# ---- checks ---------------------------------------------------------------------------------------------------------
+
+
+def checked_epsilon(epsilon) -> float:
+    expected = f"a finite number from 0 to {LARGEST_EPSILON:g} (the privacy budget; 0.1 to 2 are usual)"
+    return checked_number("epsilon", epsilon, expected, least=0, most=LARGEST_EPSILON)
+
+
+def _checked_total(mu_squared) -> Fraction:
+    total = Fraction(mu_squared)
+    if total > LARGEST_EPSILON:
+        msg = f"sigma must be at least a millionth of the sensitivity: less noise gives an epsilon above {LARGEST_EPSILON / 2:g}"
+        raise ValueError(msg)
+    return total
+
+
+def checked_delta(delta) -> float:
+    return checked_number(
+        "delta", delta, "strictly between 0 and 1 (1e-6, say: well below one over the number of people)", above=0, below=1
+    )
+
+
+def checked_squared(sensitivity, sensitivity_squared) -> Fraction:
+    """The square of the sensitivity, exactly, from one of its two forms."""
+    if (sensitivity is None) == (sensitivity_squared is None):
+        msg = "give sensitivity (a positive number) or sensitivity_squared (a positive integer), one of the two"
+        raise ValueError(msg)
+    if sensitivity is not None:
+        return Fraction(checked_number("sensitivity", sensitivity, "a positive finite number", above=0)) ** 2
+    if isinstance(sensitivity_squared, Fraction) and sensitivity_squared > 0:
+        return sensitivity_squared
+    if not is_count(sensitivity_squared, 1):
+        msg = f"sensitivity_squared must be a positive integer; got {shown(sensitivity_squared)}"
+        raise ValueError(msg)
+    return Fraction(int(sensitivity_squared))
+
+
+def mechanism_sigma(mechanism: Mechanism, *, epsilon, delta, sensitivity_squared) -> float:
+    """sigma of the named mechanism."""
+    form = {"analytic": analytic_sigma, "classical": classical_sigma}[choose("mechanism", mechanism, get_args(Mechanism))]
+    return form(epsilon=epsilon, delta=delta, sensitivity_squared=sensitivity_squared)

@@ -1,0 +1,392 @@
+"""count_events: events become counts per node, or per node and time window, in which no unit weighs more than a proven bound.
+
+A unit (person, vehicle, ...) draws a random key when it first appears. The key orders all cells (nodes, or pairs of node and
+window); the unit keeps the first `max_cells` of those it visits, and at most `max_per_cell` events in each. So its contribution is
+a function of its own events and its own key, of nothing else: not of the order of rows, not of other units. Adding or removing
+one unit, the keys of the others fixed, changes the counts by a vector with at most `max_cells` entries of at most `max_per_cell`:
+
+    sensitivity^2 = max_cells max_per_cell^2    (add-remove),    2 max_cells max_per_cell^2    (change-one),
+
+the latter since both contributions are non-negative: |a - b|^2 <= |a|^2 + |b|^2. The guarantee holds for every value of the keys,
+hence for random ones.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from hushgraph.checks import checked_count, checked_number, choose, shown
+from hushgraph.graph import Graph, checked_graph
+from hushgraph.privacy.bounding import Tally, bounded_counts
+from hushgraph.privacy.calibration import checked_squared
+from hushgraph.privacy.events import EventSource, open_events
+from hushgraph.privacy.places import Windows, node_finder, place_columns
+
+__all__ = ["CountMap", "bounded_counts", "count_events", "declare_counts"]
+
+Adjacency = Literal["add-remove", "change-one"]
+LARGEST_COUNT = 2**52
+_MAX_CAP = 2**31 - 1
+
+
+@dataclass(frozen=True, eq=False)
+class CountMap:
+    """Exact counts with the sensitivity they were made with; from `count_events` or `declare_counts`.
+
+    The counts are private. Neither the text form nor any message shows them, and they can be neither pickled nor copied:
+    `release` them.
+
+    Attributes
+    ----------
+    counts : (n,) or (n, h) int64 array
+        Private. Per node, or per node and time window.
+    graph : Graph
+    sensitivity_squared : int or Fraction
+        Exact square of the largest L2 distance between the counts of neighbouring data.
+    adjacency : {"add-remove", "change-one"}
+        Which data are neighbours.
+    unit : str or None
+        Whose events are bounded together.
+    bound : {"enforced", "assumed"}
+        Whether the sensitivity was enforced by counting or is the word of the caller.
+    caps : dict
+        What each unit was cut down to.
+    windows : tuple or None
+        The h + 1 edges of the time windows, as numbers or ISO 8601 text.
+    rules : dict
+        The public rules of the counting.
+    """
+
+    counts: np.ndarray = field(repr=False)
+    graph: Graph = field(repr=False)
+    sensitivity_squared: int | Fraction
+    adjacency: Adjacency
+    unit: str | None
+    bound: Literal["enforced", "assumed"]
+    caps: dict
+    windows: tuple | None = None
+    rules: dict = field(default_factory=dict)
+
+    def __post_init__(self):
+        counts = np.array(self.counts, dtype=np.int64)
+        counts.flags.writeable = False
+        object.__setattr__(self, "counts", counts)
+
+    @property
+    def sensitivity(self) -> float:
+        """The smallest float whose exact square is at least `sensitivity_squared`."""
+        root = math.sqrt(self.sensitivity_squared)
+        while Fraction(root) ** 2 < self.sensitivity_squared:
+            root = math.nextafter(root, math.inf)
+        while Fraction(below := math.nextafter(root, 0.0)) ** 2 >= self.sensitivity_squared:
+            root = below
+        return root
+
+    @property
+    def graph_hash(self) -> str:
+        """`Graph.hash` of the graph."""
+        return self.graph.hash
+
+    def __reduce_ex__(self, protocol):
+        msg = "exact counts are private and can be neither pickled nor copied; release them instead: hushgraph.privacy.release(...)"
+        raise TypeError(msg)
+
+
+def count_events(
+    graph: Graph,
+    events,
+    *,
+    unit: str | None = None,
+    adjacency: Adjacency | None = None,
+    max_nodes: int | None = None,
+    max_per_node: int | None = None,
+    lon: str | None = None,
+    lat: str | None = None,
+    x: str | None = None,
+    y: str | None = None,
+    crs: str | None = None,
+    node: str | None = None,
+    max_distance: float | None = None,
+    far: Literal["drop", "keep"] = "drop",
+    time: str | None = None,
+    windows=None,
+    max_cells: int | None = None,
+    max_per_cell: int | None = None,
+    chunk_rows: int = 1_000_000,
+    progress: Callable[[int], Any] | None = None,
+) -> CountMap:
+    """Count events at the nodes of a graph so that each unit contributes at most a public bound.
+
+    Rows without an id, without a place, at an unknown node, too far from every node, outside all windows or without a time
+    are dropped by these public rules; nothing tells how many.
+
+    Parameters
+    ----------
+    graph : Graph
+        Public: its nodes are those of the map, whatever the events.
+    events : DataFrame, dict of columns, path of a .csv, .csv.gz or .parquet file, or iterable of DataFrames or dicts
+        One row per event. Files and iterables are read in chunks, so they may be larger than memory. Text is read row by row:
+        ids exactly as written, times as ISO 8601.
+    unit : str, optional
+        Column of the ids whose events are bounded together (person, vehicle). Without it nothing is cut, and the bound is
+        *assumed*, with a warning.
+    adjacency : {"add-remove", "change-one"}
+        Neighbouring data differ by one unit that is present or absent, or by one unit whose events change in any way.
+    max_nodes, max_per_node : int
+        At most so many nodes per unit, and so many of its events at each of them.
+    node : str, optional
+        Column of node labels (node numbers when the graph has none).
+    lon, lat : str, optional
+        Columns of degrees; the event counts at the nearest node, in a local projection about the graph's mean latitude.
+    x, y, crs : str, optional
+        Columns of plane coordinates, and crs="planar" for the plane of graph.coords, or what pyproj understands. If no place is
+        named, the columns node, lon and lat, longitude and latitude, or (planar graphs) x and y are used.
+    max_distance : float, optional
+        Events further than this from every node are dropped: metres, or units of the plane. Without it all are kept.
+    far : {"drop", "keep"}
+        "keep" records that far events count at their nearest node; it cannot go with max_distance.
+    time, windows : str and h + 1 increasing edges, optional
+        Count per node and window [a, b), with `max_cells` and `max_per_cell` in place of max_nodes and max_per_node: one bound
+        over the whole (n, h) map.
+    max_cells, max_per_cell : int
+        At most so many pairs of node and window per unit, and so many of its events in each.
+    chunk_rows : int
+        Rows in memory at a time.
+    progress : callable, optional
+        Called with the number of rows done after each chunk.
+
+    Returns
+    -------
+    CountMap
+
+    Examples
+    --------
+    >>> import hushgraph as hg
+    >>> graph = hg.Graph.from_edges([(0, 1), (1, 2)])
+    >>> events = {"rider": ["ann", "ann", "bob", "ann"], "node": [0, 0, 2, 0]}
+    >>> counts = count_events(graph, events, unit="rider", adjacency="add-remove", max_nodes=2, max_per_node=1)
+    >>> counts.sensitivity_squared, counts.bound
+    (2, 'enforced')
+    >>> counts.counts
+    array([1, 0, 1])
+    """
+    checked_graph(graph)
+    form = checked_adjacency(adjacency)
+    chunk_rows = checked_count("chunk_rows", chunk_rows, 1)
+    if unit is not None and not isinstance(unit, str):
+        msg = f"unit must be the name of a column of the events; got {shown(unit)}"
+        raise TypeError(msg)
+    slots = _checked_windows(time, windows)
+    caps = checked_caps(
+        slots is not None, max_nodes=max_nodes, max_per_node=max_per_node, max_cells=max_cells, max_per_cell=max_per_cell
+    )
+    distance = _checked_distance(max_distance, far)
+    source = open_events(events)
+    names, crs = place_columns(graph, source.columns, node=node, lon=lon, lat=lat, x=x, y=y, crs=crs)
+    if crs is None and distance is not None and source.columns is not None:
+        msg = "max_distance needs places; events that name their node= have no distance to it, so leave max_distance out"
+        raise ValueError(msg)
+    find_node = node_finder(graph, names, crs, distance)
+
+    def find_cell(chunk) -> np.ndarray:
+        found = find_node(chunk)
+        if slots is None or time is None:
+            return found
+        window = slots.find(chunk[time], time)
+        return np.where((found >= 0) & (window >= 0), found * len(slots) + window, -1)
+
+    if unit is None:
+        warnings.warn(_ASSUMED.format(caps=" and ".join(caps)), UserWarning, stacklevel=2)
+    wanted = list(dict.fromkeys([name for name in (unit, *names, time) if name is not None]))
+    most, most_each = caps.values()
+    tally = Tally(graph.n * (1 if slots is None else len(slots)), most, most_each, unit)
+    _read_all(source, wanted, chunk_rows, find_cell, tally, progress)
+    counts = tally.counts()
+    return CountMap(
+        counts=counts if slots is None else counts.reshape(graph.n, len(slots)),
+        graph=graph,
+        sensitivity_squared=squared_sensitivity(most, most_each, form),
+        adjacency=form,
+        unit=unit,
+        bound="assumed" if unit is None else "enforced",
+        caps=caps,
+        windows=None if slots is None else slots.edges,
+        rules={"place": "node" if crs is None else "nearest node", "max_distance": distance, "far": far},
+    )
+
+
+_ASSUMED = (
+    "without unit= nothing bounds what one person or vehicle contributes: {caps} are assumed to hold, not enforced, and the "
+    "guarantee is only as good as that; pass unit='...', the column that says whose event it is, to have them enforced"
+)
+
+
+def _read_all(source: EventSource, names: list[str], chunk_rows: int, find_cell, tally: Tally, progress) -> None:
+    if progress is not None and not callable(progress):
+        msg = f"progress must be a function that takes the number of rows done; got {shown(progress)}"
+        raise TypeError(msg)
+    done = 0
+    for chunk in source.chunks(names, chunk_rows):
+        tally.add(chunk, find_cell(chunk))
+        done += len(chunk[names[0]])
+        if progress is not None:
+            progress(done)
+
+
+# ---- counts that exist already ----------------------------------------------------------------------------------------
+
+
+def declare_counts(
+    graph: Graph,
+    counts,
+    *,
+    unit: str | None = None,
+    adjacency: Adjacency | None = None,
+    sensitivity: float | None = None,
+    sensitivity_squared: int | None = None,
+    windows=None,
+) -> CountMap:
+    """Counts made elsewhere, with the sensitivity you vouch for: the bound is recorded as assumed.
+
+    Parameters
+    ----------
+    graph : Graph
+    counts : (n,) or (n, h) whole numbers, or a Series, DataFrame or dict by node label
+        Plain arrays go in node order. Two dimensions need `windows`.
+    unit : str
+        Whose presence or change the sensitivity is about: "person", say.
+    adjacency : {"add-remove", "change-one"}
+        See `count_events`.
+    sensitivity, sensitivity_squared : number
+        One of the two: the largest L2 distance between the counts of neighbouring data, or its exact square (3, where
+        sqrt(3) would not fit into a float).
+    windows : h + 1 increasing edges, optional
+
+    Examples
+    --------
+    >>> import hushgraph as hg
+    >>> graph = hg.Graph.from_edges([(0, 1), (1, 2)])
+    >>> declare_counts(graph, [4, 0, 7], unit="person", adjacency="add-remove", sensitivity_squared=3)
+    CountMap(sensitivity_squared=3, adjacency='add-remove', unit='person', bound='assumed', caps={}, windows=None, rules={})
+    """
+    form = checked_adjacency(adjacency)
+    if not isinstance(unit, str) or not unit.strip():
+        msg = f"unit must say in a word whom the sensitivity is about, 'person' or 'vehicle', say; got {shown(unit)}"
+        raise TypeError(msg)
+    squared = checked_squared(sensitivity, sensitivity_squared)
+    slots = None if windows is None else Windows(windows)
+    values = _whole_numbers(_in_node_order(checked_graph(graph), counts))
+    expected = (graph.n,) if slots is None else (graph.n, len(slots))
+    if values.shape != expected:
+        hint = "; pass windows=, the h + 1 edges of the h columns" if slots is None and values.ndim == 2 else ""
+        msg = f"counts must have one row per node: expected {expected}, got {values.shape}{hint}"
+        raise ValueError(msg)
+    return CountMap(
+        counts=values,
+        graph=graph,
+        sensitivity_squared=squared.numerator if squared.denominator == 1 else squared,
+        adjacency=form,
+        unit=unit,
+        bound="assumed",
+        caps={},
+        windows=None if slots is None else slots.edges,
+    )
+
+
+def _in_node_order(graph: Graph, counts):
+    """Values of a Series, DataFrame or dict in node order; plain arrays as they are. Labels stay out of errors."""
+    if isinstance(counts, Mapping):
+        given, values = list(counts), list(counts.values())
+    elif hasattr(counts, "index") and hasattr(counts, "to_numpy"):
+        given, values = list(counts.index), counts.to_numpy()
+    else:
+        return counts
+    labels = list(range(graph.n)) if graph.labels is None else graph.labels.tolist()
+    position = {label: i for i, label in enumerate(given)}
+    if len(given) != graph.n or any(label not in position for label in labels):
+        msg = (
+            "counts by label must have each node of the graph exactly once and nothing else; reindex them to graph.labels "
+            "(0 where nothing was counted), or pass a plain array in node order"
+        )
+        raise ValueError(msg)
+    return [values[position[label]] for label in labels]
+
+
+def _whole_numbers(counts) -> np.ndarray:
+    """Counts as int64, exactly."""
+    masked = np.ma.is_masked(counts)
+    try:
+        values = np.asarray(counts)
+    except ValueError:
+        values = np.asarray(None)
+    if masked or values.dtype.kind not in "iuf":
+        got = "masked entries" if masked else f"dtype {values.dtype}"
+        msg = f"counts must be whole numbers in rows of equal length, without gaps; got {got}; use integers, 0 for nothing"
+        raise TypeError(msg)
+    if values.dtype.kind == "f" and not (np.isfinite(values).all() and (values == np.trunc(values)).all()):
+        msg = "counts must be whole numbers; some are fractions, NaN or infinite; use 0 where nothing was counted"
+        raise ValueError(msg)
+    if values.size and (values.max() > LARGEST_COUNT or values.min() < -LARGEST_COUNT):
+        msg = "counts must be at most 2^52 in size, so that they stay exact with noise on them; count in larger units"
+        raise ValueError(msg)
+    return values.astype(np.int64)
+
+
+# ---- checks -----------------------------------------------------------------------------------------------------------
+
+
+def checked_adjacency(adjacency) -> Adjacency:
+    if adjacency is None or adjacency not in get_args(Adjacency):
+        msg = (
+            "adjacency must be declared: 'add-remove' (neighbouring data differ by one unit that is present or absent) or "
+            f"'change-one' (by one unit whose events change in any way; sqrt(2) times the sensitivity); got {shown(adjacency)}"
+        )
+        raise ValueError(msg)
+    return adjacency
+
+
+def _checked_windows(time, windows) -> Windows | None:
+    if (time is None) != (windows is None):
+        missing = "windows, the h + 1 increasing edges of h windows" if windows is None else "time, the column of the events' times"
+        msg = f"time and windows go together; {missing}, is missing"
+        raise ValueError(msg)
+    if time is not None and not isinstance(time, str):
+        msg = f"time must be the name of a column of the events; got {shown(time)}"
+        raise TypeError(msg)
+    return None if windows is None else Windows(windows)
+
+
+def checked_caps(with_windows: bool, **caps) -> dict[str, int]:
+    names = ("max_cells", "max_per_cell") if with_windows else ("max_nodes", "max_per_node")
+    useless = [name for name, value in caps.items() if value is not None and name not in names]
+    where = (
+        "with windows, one unit is bounded over pairs of node and window"
+        if with_windows
+        else "without windows, one unit is bounded over nodes"
+    )
+    if useless or any(caps[name] is None for name in names):
+        got = f"; {' and '.join(useless)} cannot be used here" if useless else ""
+        msg = f"{where}: give {names[0]} and {names[1]}, how many of them it may count in and how often in each{got}"
+        raise ValueError(msg)
+    return {name: checked_count(name, caps[name], 1, _MAX_CAP) for name in names}
+
+
+def _checked_distance(max_distance, far) -> float | None:
+    choose("far", far, ("drop", "keep"))
+    if max_distance is None:
+        return None
+    if far == "keep":
+        msg = "far='keep' counts events at any distance, so max_distance would do nothing; leave one of the two out"
+        raise ValueError(msg)
+    return checked_number("max_distance", max_distance, "a positive distance (metres, or units of the plane)", above=0)
+
+
+def squared_sensitivity(max_cells: int, max_per_cell: int, adjacency: Adjacency) -> int:
+    return max_cells * max_per_cell**2 * (2 if adjacency == "change-one" else 1)

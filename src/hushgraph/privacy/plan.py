@@ -1,0 +1,160 @@
+"""plan_release: what an epsilon buys, before any budget is spent. From public inputs only: it never sees the data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import get_args
+
+import numpy as np
+
+from hushgraph.checks import checked_count, checked_number, checked_seed, choose
+from hushgraph.datasets.generated import city
+from hushgraph.denoise import Method, denoise
+from hushgraph.graph import Graph, checked_graph
+from hushgraph.metrics import snr
+from hushgraph.privacy.calibration import checked_delta, checked_epsilon, mechanism_sigma
+from hushgraph.privacy.counting import checked_adjacency, checked_caps, squared_sensitivity
+from hushgraph.privacy.noise import checked_lattice_sigma
+from hushgraph.privacy.release import simulate
+from hushgraph.signals import hotspot_counts
+
+EPSILONS = (0.1, 0.2, 0.5, 1.0, 2.0)
+
+
+@dataclass(frozen=True)
+class PlanRow:
+    """One epsilon: its noise, and the error to expect per value before and after denoising (root mean square).
+
+    `snr_noisy` and `snr_denoised` are in dB, on the generated counts; `smallest_region` is the number of values that a
+    region of average density must hold for its total to be reliable, `smallest_total` the number of events in it.
+    """
+
+    epsilon: float
+    sigma: float
+    error_noisy: float
+    error_denoised: float
+    snr_noisy: float
+    snr_denoised: float
+    smallest_region: int
+    smallest_total: float
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What `plan_release` found; print it."""
+
+    delta: float
+    sensitivity_squared: int
+    n_values: int
+    expected_total: float
+    reliable: float
+    rows: tuple[PlanRow, ...]
+
+    def __str__(self):
+        head = (
+            f"delta = {self.delta:g}, sensitivity² = {self.sensitivity_squared}, {self.n_values:,} values, about "
+            f"{self.expected_total:,.0f} events (generated counts; the data was not looked at)\n"
+            f"{'epsilon':>8}{'sigma':>9}{'error noisy':>13}{'denoised':>10}{'SNR noisy':>12}{'denoised':>10}"
+            f"   total within {self.reliable:.0%} needs"
+        )
+        lines = [
+            f"{row.epsilon:>8g}{row.sigma:>9.3g}{row.error_noisy:>13.2f}{row.error_denoised:>10.2f}{row.snr_noisy:>9.1f} dB"
+            f"{row.snr_denoised:>7.1f} dB   {row.smallest_region:,} values ({row.smallest_total:,.0f} events)"
+            + (" - more than there are" if row.smallest_region > self.n_values else "")
+            for row in self.rows
+        ]
+        return "\n".join([head, *lines])
+
+
+def plan_release(
+    graph: Graph | None = None,
+    *,
+    epsilon: float | Iterable[float] = EPSILONS,
+    delta: float = 1e-6,
+    adjacency=None,
+    max_nodes: int | None = None,
+    max_per_node: int | None = None,
+    max_cells: int | None = None,
+    max_per_cell: int | None = None,
+    n_windows: int | None = None,
+    expected_total: float | None = None,
+    reliable: float = 0.1,
+    mechanism="analytic",
+    method: Method = "sgwt_deep",
+    n_draws: int = 3,
+    seed: int = 0,
+) -> Plan:
+    """Noise and expected error for each epsilon, on generated counts on your graph; before anything is charged.
+
+    Parameters
+    ----------
+    graph : Graph, optional
+        The public graph. Without one, or without coordinates, a generated city of the same size stands in.
+    epsilon : float or several
+    adjacency, max_nodes, max_per_node (or max_cells, max_per_cell with n_windows)
+        As in `count_events`.
+    expected_total : float, optional
+        A public guess of the number of events; default 3 per value.
+    reliable : float
+        Relative standard error at which a total counts as reliable.
+    n_draws : int
+        Generated maps per epsilon that the errors are averaged over.
+
+    Examples
+    --------
+    >>> import hushgraph as hg
+    >>> graph = hg.datasets.city(600)
+    >>> plan = plan_release(graph, epsilon=[0.5, 1], adjacency="add-remove", max_nodes=4, max_per_node=1, expected_total=3000)
+    >>> [round(row.sigma, 2) for row in plan.rows], all(row.error_denoised < row.error_noisy for row in plan.rows)
+    ([16.12, 8.45], True)
+    """
+    caps = checked_caps(
+        n_windows is not None, max_nodes=max_nodes, max_per_node=max_per_node, max_cells=max_cells, max_per_cell=max_per_cell
+    )
+    most, most_each = caps.values()
+    squared = squared_sensitivity(most, most_each, checked_adjacency(adjacency))
+    epsilons = [
+        checked_epsilon(one) for one in (epsilon if isinstance(epsilon, Iterable) and not isinstance(epsilon, str) else [epsilon])
+    ]
+    columns = 1 if n_windows is None else checked_count("n_windows", n_windows, 1)
+    place = city() if graph is None else checked_graph(graph)
+    stage = place if place.coords is not None else city(min(max(place.n, 100), 20_000), seed=checked_seed(seed))
+    n_values = place.n * columns
+    total = 3.0 * n_values if expected_total is None else expected_total
+    total = checked_number("expected_total", total, "a positive expected number of events", above=0)
+    reliable = checked_number("reliable", reliable, "a relative error between 0 and 1", above=0, below=1)
+    choose("method", method, get_args(Method))
+    truths = [
+        _generated(stage, columns, total * stage.n / place.n, seed + draw) for draw in range(checked_count("n_draws", n_draws, 1))
+    ]
+    rows = [
+        _row(stage, truths, one, checked_delta(delta), squared, mechanism, method, total / n_values, reliable) for one in epsilons
+    ]
+    return Plan(checked_delta(delta), squared, n_values, total, reliable, tuple(rows))
+
+
+def _generated(graph: Graph, columns: int, total: float, seed: int) -> np.ndarray:
+    """Counts like pickups; over windows, each place's events are spread evenly at random."""
+    counts = hotspot_counts(graph, total=total, seed=seed)
+    if columns == 1:
+        return counts
+    rng = np.random.default_rng(seed)
+    return rng.multinomial(counts.astype(np.int64), np.full(columns, 1 / columns)).astype(float)
+
+
+def _row(graph, truths, epsilon, delta, squared, mechanism, method, density, reliable) -> PlanRow:
+    sigma = checked_lattice_sigma(mechanism_sigma(mechanism, epsilon=epsilon, delta=delta, sensitivity_squared=squared))
+    results = []
+    for draw, truth in enumerate(truths):
+        noisy = simulate(
+            graph, truth, epsilon=epsilon, delta=delta, sensitivity_squared=squared, mechanism=mechanism, seed=draw,
+        )  # fmt: skip
+        signal = denoise(graph, noisy, method=method, columns="path" if truth.ndim == 2 else "separate", nonnegative=True).signal
+        results.append(
+            (np.mean((noisy.values - truth) ** 2), np.mean((signal - truth) ** 2), snr(truth, noisy.values), snr(truth, signal))
+        )
+    noise, error, before, after = np.mean([[float(np.mean(part)) for part in result] for result in results], axis=0)
+    region = max(1, math.ceil((sigma / (reliable * density)) ** 2))  # sigma sqrt(m) = reliable * density * m
+    return PlanRow(epsilon, sigma, math.sqrt(noise), math.sqrt(error), before, after, region, region * density)

@@ -1,0 +1,286 @@
+"""release: counts with a proven sensitivity become a noisy map that may be published. One charge, one draw.
+
+The order is fixed: check everything, charge the ledger, draw the noise once, forget the counts. A crash in between costs budget,
+never privacy. What is not protected, and the proofs: docs/privacy.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from hushgraph.adjacency import checked_nodes
+from hushgraph.checks import checked_count, checked_seed, shown
+from hushgraph.graph import Graph, checked_graph
+from hushgraph.observation import Noisy
+from hushgraph.privacy.calibration import (
+    Mechanism,
+    checked_delta,
+    checked_epsilon,
+    checked_squared,
+    classical_sigma,
+    mechanism_sigma,
+)
+from hushgraph.privacy.counting import CountMap
+from hushgraph.privacy.ledger import Charge, Ledger, LedgerError
+from hushgraph.privacy.noise import checked_lattice_sigma, lattice_noise, lattice_step, steps_from
+
+_ROOM = 52  # bits for counts in steps of the lattice: counts beyond 2^52 g are clamped (4.5e9 at least), noise needs far less than one more
+
+
+@dataclass(frozen=True)
+class Total:
+    """An unbiased sum over a region, with the standard error that the noise gives it."""
+
+    estimate: float
+    standard_error: float
+    n_values: int
+
+    def __str__(self):
+        return f"{self.estimate:,.1f} ± {self.standard_error:,.1f}"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Release(Noisy):
+    """A noisy map that may be published, with its guarantee; made by `release`. It holds no reference to the counts.
+
+    Attributes
+    ----------
+    values : (n,) or (n, windows) array
+        Counts plus noise, multiples of `lattice`.
+    sigma, lattice : float
+        Noise of the mechanism and spacing of its lattice; `noise_level` is that of both together.
+    epsilon, delta, sensitivity_squared, adjacency, unit, bound, caps, rules, mechanism
+        The guarantee and what it rests on.
+    graph : Graph
+        The public graph.
+    ledger : dict
+        Which budget was charged: identity, data set, entry, head.
+    """
+
+    epsilon: float
+    delta: float
+    sensitivity_squared: Any
+    adjacency: str
+    unit: str | None
+    bound: str
+    caps: dict
+    rules: dict
+    mechanism: str
+    ledger: dict
+    created: str
+    not_protected: str | None = None
+    attribution: str | None = None
+    graph: Graph = field(repr=False)
+
+    @property
+    def certificate(self) -> dict:
+        """Everything a reader needs to judge the guarantee, ready for JSON; no private value."""
+        from hushgraph.privacy.certificate import certificate_of
+
+        return certificate_of(self)
+
+    def total(self, nodes=None, *, windows=None) -> Total:
+        """Sum over a region (a mask or node numbers; default all nodes), unbiased, with its standard error.
+
+        It is taken from the noisy map: a denoised map is biased for totals, since shrinking moves mass around. The region must
+        not be chosen by looking at this release: the busiest places of a noisy map are partly those with the most noise.
+        `windows` are numbers of time windows (default all).
+        """
+        chosen = np.arange(self.graph.n) if nodes is None else checked_nodes(nodes, self.graph.n)
+        values = self.values[chosen]
+        if windows is not None:
+            values = values[:, self._checked_windows(windows)]
+        return Total(float(values.sum()), self.noise_level * float(np.sqrt(values.size)), int(values.size))
+
+    def _checked_windows(self, windows) -> list[int]:
+        if self.windows is None:
+            msg = "this release has no time windows; leave windows= out"
+            raise ValueError(msg)
+        given = [windows] if np.ndim(windows) == 0 else list(windows)
+        numbers = [checked_count("windows", one, 0, self.values.shape[1] - 1) for one in given]
+        if len(set(numbers)) != len(numbers):
+            msg = "windows names a window twice, which would count it twice; pass each once"
+            raise ValueError(msg)
+        return numbers
+
+    def export(self, folder, *, method="sgwt_deep", nonnegative: bool = True, integer: bool = False):
+        """Write the noisy map, the denoised map with its expected error, and the certificate into a new folder.
+
+        The denoised map is computed here, from the release alone. Returns the path of the folder.
+        """
+        from hushgraph.privacy.certificate import export
+
+        return export(self, folder, method=method, nonnegative=nonnegative, integer=integer)
+
+
+def release(
+    counts: CountMap,
+    *,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    ledger: Ledger | None = None,
+    public_graph: bool = False,
+    mechanism: Mechanism = "analytic",
+    not_protected: str | None = None,
+    attribution: str | None = None,
+    note: str | None = None,
+    **refused,
+) -> Release:
+    """Charge the budget, add exact lattice noise to the counts once, and return what may be published.
+
+    Parameters
+    ----------
+    counts : CountMap
+        From `count_events` or `declare_counts`.
+    epsilon, delta : float
+        The guarantee for one unit (person, vehicle, ...) under the adjacency of the counts.
+    ledger : Ledger
+        The budget that is charged, before any noise is drawn.
+    public_graph : bool
+        Your attestation that graph, windows and caps were fixed without looking at the data. Must be True.
+    mechanism : {"analytic", "classical"}
+        The analytic one adds less noise for the same guarantee.
+    not_protected : str, optional
+        Who the guarantee does not cover, in words for the certificate ("drivers", say).
+    attribution : str, optional
+        Source of the graph, for the certificate ("© OpenStreetMap contributors").
+    note : str, optional
+        A public remark for the ledger.
+
+    Notes
+    -----
+    There is no seed: noise that can be repeated can be removed. For experiments on generated data see `simulate`.
+    """
+    _refuse_unknown(refused)
+    epsilon, delta, sigma = _checked_request(counts, epsilon, delta, ledger, public_graph, mechanism)
+    texts = {"not_protected": not_protected, "attribution": attribution, "note": note}
+    for name, text in texts.items():
+        if text is not None and not isinstance(text, str):
+            msg = f"{name} must be text; got {shown(text)}"
+            raise TypeError(msg)
+    assert ledger is not None
+    charge = ledger.charge(sensitivity_squared=counts.sensitivity_squared, sigma=sigma, epsilon=epsilon, delta=delta, note=note)
+    return Release(
+        values=_draw(counts, charge),
+        sigma=sigma,
+        kind="release",
+        graph_hash=counts.graph.hash,
+        exportable=True,
+        lattice=lattice_step(sigma),
+        windows=counts.windows,
+        epsilon=epsilon,
+        delta=delta,
+        sensitivity_squared=counts.sensitivity_squared,
+        adjacency=counts.adjacency,
+        unit=ledger.unit,
+        bound=counts.bound,
+        caps=dict(counts.caps),
+        rules=dict(counts.rules),
+        mechanism=mechanism,
+        ledger={"identity": charge.identity, "dataset": ledger.dataset, "entry": charge.entry, "head": charge.head},
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        not_protected=not_protected,
+        attribution=attribution,
+        graph=counts.graph,
+    )
+
+
+def simulate(
+    graph: Graph,
+    values,
+    *,
+    epsilon=None,
+    delta=None,
+    sensitivity=None,
+    sensitivity_squared=None,
+    seed: int,
+    mechanism: Mechanism = "analytic",
+    paper_compat: bool = False,
+) -> Noisy:
+    """The noise a release would have, from a seed, on generated or already public values: for experiments.
+
+    The result can be denoised but not exported: seeded noise protects nobody. Private counts are refused, since trying
+    releases out on them would be releases without a charge.
+
+    Examples
+    --------
+    >>> import hushgraph as hg
+    >>> graph = hg.datasets.city(400)
+    >>> counts = hg.hotspot_counts(graph, total=4000)
+    >>> noisy = hg.privacy.simulate(graph, counts, epsilon=1, delta=1e-6, sensitivity=1, seed=0)
+    >>> noisy.kind, noisy.exportable
+    ('simulation', False)
+    """
+    if isinstance(values, CountMap):
+        msg = "a CountMap holds private counts, and noise on them is drawn once, by release(); simulate takes generated or public values, and plan_release says what an epsilon buys"
+        raise TypeError(msg)
+    signal = checked_graph(graph).align(values)
+    squared = checked_squared(sensitivity, sensitivity_squared)
+    if mechanism == "classical":
+        sigma = classical_sigma(epsilon=epsilon, delta=delta, sensitivity_squared=squared, paper_compat=paper_compat)
+    else:
+        sigma = mechanism_sigma(mechanism, epsilon=epsilon, delta=delta, sensitivity_squared=squared)
+    step = lattice_step(sigma)
+    noise = steps_from(np.random.default_rng(checked_seed(seed)).bytes, signal.size, sigma).reshape(signal.shape)
+    noisy = step * (np.rint(signal.astype(np.float64) / step) + noise)
+    return Noisy(noisy, sigma=sigma, kind="simulation", graph_hash=graph.hash, lattice=step)
+
+
+# ---- the private part -------------------------------------------------------------------------------------------------
+
+
+def _draw(counts: CountMap, charge: Charge) -> np.ndarray:
+    """Counts plus noise, exactly, as multiples of the lattice's step. The charge pays for this one draw."""
+    charge.spend()
+    step = lattice_step(charge.sigma)
+    per_unit, largest = round(1 / step), int(2.0**_ROOM * step)
+    steps = np.clip(counts.counts, -largest, largest) * per_unit
+    steps += lattice_noise(steps.size, sigma=charge.sigma).reshape(steps.shape)
+    return steps * step  # at most 53 bits: exact
+
+
+def _checked_request(counts, epsilon, delta, ledger, public_graph, mechanism) -> tuple[float, float, float]:
+    """epsilon, delta and sigma, after every check that can be made before the budget is touched."""
+    if not isinstance(counts, CountMap):
+        msg = (
+            f"release takes a CountMap, whose sensitivity is known; got {type(counts).__name__}; count events with "
+            "privacy.count_events, or state the sensitivity of your own counts with privacy.declare_counts"
+        )
+        raise TypeError(msg)
+    epsilon, delta = checked_epsilon(epsilon), checked_delta(delta)
+    if public_graph is not True:
+        msg = (
+            "public_graph=True is needed: you attest that graph, windows and caps were fixed without looking at the data; a graph "
+            "that was cut to the places with events gives these away"
+        )
+        raise ValueError(msg)
+    if not isinstance(ledger, Ledger):
+        msg = (
+            f"ledger must be a privacy.Ledger, which keeps count of what was spent; got {shown(ledger)}; make one with "
+            "privacy.Ledger.create(path, dataset=..., unit=..., adjacency=..., epsilon=..., delta=...)"
+        )
+        raise LedgerError(msg)
+    for name in ("adjacency",) if counts.unit is None else ("unit", "adjacency"):
+        if getattr(ledger, name) != getattr(counts, name):
+            msg = (
+                f"the ledger protects {name} {getattr(ledger, name)!r}, the counts {getattr(counts, name)!r}; count again with "
+                f"{name}={getattr(ledger, name)!r}, or use the ledger for {getattr(counts, name)!r}"
+            )
+            raise LedgerError(msg)
+    squared = Fraction(counts.sensitivity_squared)
+    sigma = mechanism_sigma(mechanism, epsilon=epsilon, delta=delta, sensitivity_squared=squared)
+    return epsilon, delta, checked_lattice_sigma(sigma)
+
+
+def _refuse_unknown(arguments: dict):
+    for name, value in arguments.items():
+        if name in ("seed", "rng", "random_state", "generator") or isinstance(value, np.random.Generator | np.random.RandomState):
+            msg = f"a release takes no {name}: noise that can be repeated can be removed; use simulate(..., seed=) for experiments on generated data"
+            raise TypeError(msg)
+        msg = f"release() has no argument {name!r}"
+        raise TypeError(msg)

@@ -1,0 +1,485 @@
+"""Sources of events: every kind gives the same counts, ids stay exact, broken input is refused without quoting it. And trips."""
+
+import copy
+import gzip
+import hashlib
+import logging
+import pickle
+import uuid
+import warnings
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import hushgraph as hg
+from hushgraph.privacy import bounding
+from hushgraph.privacy.counting import CountMap, count_events, declare_counts
+from hushgraph.privacy.events import UnitCodes, numbers, open_events
+
+PATH = hg.Graph.from_edges([(0, 1), (1, 2), (2, 3)], n=4)
+CAPS = {"adjacency": "add-remove", "max_nodes": 1, "max_per_node": 1}
+
+
+def keys_from_ids(ids):
+    """A key per unit that depends on its id alone, so that runs in another order can be compared."""
+    return np.array([int.from_bytes(hashlib.sha256(str(i).encode()).digest()[:8]) for i in ids], dtype=np.uint64)
+
+
+@pytest.fixture
+def fixed_keys(monkeypatch):
+    monkeypatch.setattr(bounding, "draw_keys", keys_from_ids)
+
+
+def write_parquet(path, **columns):
+    pq.write_table(pa.table(columns), path)
+    return path
+
+
+# ---- all sources agree ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def table():
+    graph = hg.datasets.city(300)
+    return graph, pd.DataFrame(hg.datasets.trips(graph, n_people=400, seed=3))
+
+
+def sources(frame, folder):
+    plain = {name: frame[name].to_numpy() for name in frame}
+    frame.to_csv(folder / "events.csv", index=False)
+    frame.to_csv(folder / "EVENTS.csv.gz", index=False)
+    frame.to_parquet(folder / "events.parquet", row_group_size=97)
+    shuffled = frame.sample(frac=1, random_state=1)
+    yield "frame", frame
+    yield "shuffled", shuffled
+    yield "object ids", frame.astype({"person": object})
+    yield "categories", frame.astype({"person": "category"})
+    yield "arrow types", frame.convert_dtypes(dtype_backend="pyarrow")
+    yield "dict", plain
+    yield "dict of lists", {name: values.tolist() for name, values in plain.items()}
+    yield "csv", str(folder / "events.csv")
+    yield "gzip", folder / "EVENTS.csv.gz"
+    yield "parquet", folder / "events.parquet"
+    yield "chunks", (frame.iloc[i : i + 131] for i in range(0, len(frame), 131))
+    yield "dicts", [{name: values[i::3] for name, values in plain.items()} for i in range(3)]
+
+
+@pytest.mark.parametrize("chunk_rows", [37, 1_000_000])
+@pytest.mark.parametrize("windows", [None, pd.date_range("2026-03-02", periods=5, freq="6h")])
+def test_every_source_gives_the_same_counts(table, tmp_path, fixed_keys, monkeypatch, chunk_rows, windows):
+    monkeypatch.setattr(bounding, "_BUFFER", 50)
+    graph, frame = table
+    caps = {"max_nodes": 2, "max_per_node": 1} if windows is None else {"max_cells": 2, "max_per_cell": 1}
+    options = {"unit": "person", "adjacency": "add-remove", "time": None if windows is None else "time", "windows": windows, **caps}
+    expected = None
+    for name, events in sources(frame, tmp_path):
+        counted = count_events(graph, events, chunk_rows=chunk_rows, max_distance=200, **options).counts
+        expected = counted if expected is None else expected
+        np.testing.assert_array_equal(counted, expected, err_msg=name)
+    assert expected.sum() > 300
+
+
+def test_progress_counts_rows_and_may_interrupt():
+    events = {"node": np.zeros(10, dtype=int), "person": np.arange(10)}
+    seen = []
+    count_events(PATH, events, unit="person", chunk_rows=4, progress=seen.append, **CAPS)
+    assert seen == [4, 8, 10]
+
+    def interrupt(rows):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        count_events(PATH, events, unit="person", progress=interrupt, **CAPS)
+
+
+def test_no_events_are_zero_counts(tmp_path):
+    (tmp_path / "none.csv").write_text("person,node\n")
+    write_parquet(tmp_path / "none.parquet", person=pa.array([], pa.string()), node=pa.array([], pa.int64()))
+    assert count_events(hg.datasets.grid(2, 2), iter(()), unit="person", max_distance=5, **CAPS).counts.sum() == 0
+    for events in [{"person": [], "node": []}, [], tmp_path / "none.csv", tmp_path / "none.parquet"]:
+        assert count_events(PATH, events, unit="person", **CAPS).counts.tolist() == [0, 0, 0, 0]
+
+
+# ---- ids -----------------------------------------------------------------------------------------------------------
+
+BIG = 2**53
+
+
+def counted_people(events, **options):
+    """How many people there are: each counts once."""
+    return int(count_events(PATH, events, unit="person", **CAPS, **options).counts.sum())
+
+
+def test_large_integers_with_nulls_stay_distinct(tmp_path):
+    ids = [BIG, BIG + 1, None, BIG + 2, BIG + 3, BIG + 1]
+    parquet = write_parquet(tmp_path / "ids.parquet", person=pa.array(ids, pa.int64()), node=[0] * 6)
+    assert counted_people(parquet) == 4
+    (tmp_path / "ids.csv").write_text("person,node\n" + "".join(f"{'' if i is None else i},0\n" for i in ids))
+    assert counted_people(tmp_path / "ids.csv") == 4
+    assert counted_people(pd.DataFrame({"person": pd.array(ids, dtype="Int64"), "node": 0})) == 4
+    assert counted_people({"person": ids, "node": [0] * 6}) == 4
+    assert counted_people({"person": [*ids[:2], float("nan"), *ids[3:]], "node": [0] * 6}) == 4
+    unsigned = pa.array([2**64 - 1, 2**64 - 2, None], pa.uint64())
+    assert counted_people(write_parquet(tmp_path / "unsigned.parquet", person=unsigned, node=[0] * 3)) == 2
+
+
+def test_text_ids_are_read_as_written(tmp_path):
+    (tmp_path / "ids.csv").write_text("person,node\n007,0\n7,0\n7.0,0\n,0\nNA,0\nnan,0\nx,0\n7,1\n")
+    for chunk_rows in (1, 2, 100):  # "7" alone in a chunk is no number
+        assert counted_people(tmp_path / "ids.csv", chunk_rows=chunk_rows) == 6
+    assert counted_people({"person": np.array(["a\0b", "a\0c", "a"]), "node": [0] * 3}) == 3
+    assert counted_people({"person": ["a\0b", "a\0c", "a", "\ud800"], "node": [0] * 4}) == 4
+    assert counted_people(pd.DataFrame({"person": ["a\0b", "a\0c", "a"], "node": 0})) == 3
+
+
+@pytest.mark.parametrize(
+    ("ids", "people"),
+    [
+        (["a", None, "b", float("nan"), "", pd.NA], 2),
+        ([1, None, 2, float("nan"), pd.NA], 2),
+        ([1.5, np.nan, 2.5, None], 2),
+        (np.array([1.5, np.nan, np.inf, 1.5, -0.0, 0.0]), 3),
+        (pd.array([1, None, 3], dtype="Int32"), 2),
+        (pd.array(["u", None, "v"], dtype="string"), 2),
+        (pd.array(["u", None, "v"], dtype=pd.StringDtype("python")), 2),
+        (pd.Categorical(["u", None, "v", "u"]), 2),
+        ([b"a", b"b", b""], 2),
+        ([uuid.UUID(int=1), uuid.UUID(int=2), uuid.UUID(int=1)], 2),
+        ([Decimal("1.10"), Decimal("1.1"), None], 1),
+        ([None, None], 0),
+        (np.array([np.int64(3), 3, np.int32(3)], dtype=object), 1),
+    ],
+)
+def test_missing_ids_are_dropped_and_others_counted(ids, people):
+    assert counted_people({"person": ids, "node": np.zeros(len(ids), dtype=int)}) == people
+
+
+def test_parquet_text_and_dictionaries(tmp_path):
+    names = pa.array(["u", None, "v", "u", ""])
+    for column in (names, names.dictionary_encode(), names.cast(pa.large_string())):
+        assert counted_people(write_parquet(tmp_path / "ids.parquet", person=column, node=[0] * 5)) == 2
+    floats = pa.array([1.5, None, float("nan"), 2.5])
+    assert counted_people(write_parquet(tmp_path / "floats.parquet", person=floats, node=[0] * 4)) == 2
+
+
+@pytest.mark.parametrize(
+    ("ids", "fault"),
+    [
+        ([1, "1"], "integer in row 0, text in row 1"),
+        ([None, True, 1], "bool in row 1, integer in row 2"),
+        ([1.0, 1], "float64 in row 0, integer in row 1"),
+        (["a", 1.0, float("nan")], "float64 in row 1, text in row 0"),
+        ([b"a", "a"], "bytes in row 0, text in row 1"),
+        ([True, False], "type bool"),
+        (np.array([True, False]), "type bool"),
+        ([(1,), (2,)], "type tuple"),
+        ([[1], [2]], "type list"),
+        (np.array(["2026-03-02", "2026-03-03"], dtype="datetime64[s]"), "type Timestamp"),
+        (np.array([1j, 2j]), "type complex"),
+    ],
+)
+def test_ids_of_mixed_or_odd_types_are_refused(ids, fault):
+    with pytest.raises(TypeError, match=fault) as caught:
+        counted_people({"person": ids, "node": [0] * len(ids)})
+    assert "astype(str)" in str(caught.value)
+
+
+def test_ids_that_change_type_between_chunks_are_refused():
+    chunks = [{"person": [1, 2], "node": [0, 0]}, {"person": [None, None], "node": [0, 0]}, {"person": ["a"], "node": [0]}]
+    with pytest.raises(TypeError, match=r"integer ids in some chunks and text ids in others \(from row 4\)"):
+        counted_people(chunks)
+    with pytest.raises(TypeError, match="float32 ids in some chunks and float64"):
+        counted_people([{"person": np.ones(1, dtype=kind), "node": [0]} for kind in (np.float32, np.float64)])
+
+
+@given(st.lists(st.lists(st.one_of(st.none(), st.text(max_size=2)), max_size=8), max_size=5))
+def test_codes_are_the_same_in_every_chunk(chunks):
+    people, known = UnitCodes("person"), {}
+    for chunk in chunks:
+        codes, new = people.add(pd.Series(chunk, dtype=object))
+        for value in chunk:
+            if value:
+                known.setdefault(value, len(known))
+        assert codes.tolist() == [known[value] if value else -1 for value in chunk]
+        assert [known[value] for value in new] == list(range(len(known) - len(new), len(known)))
+
+
+def test_text_numbers_are_read_row_by_row():
+    values = ["0.1", "1e3", " -7 ", "", "east", "12,5", "nan", "inf"]
+    expected = [0.1, 1000.0, -7.0, np.nan, np.nan, np.nan, np.nan, np.inf]
+    for series in (pd.Series(values), pd.Series(values, dtype=object), pd.Series(values, dtype="string[pyarrow]")):
+        np.testing.assert_array_equal(numbers(series, "x"), expected)
+    np.testing.assert_array_equal(numbers(pd.Series([Decimal("0.5"), None, pd.NA], dtype=object), "x"), [0.5, np.nan, np.nan])
+    np.testing.assert_array_equal(numbers(pd.Series([1, None], dtype="Int64"), "x"), [1, np.nan])
+    with pytest.raises(TypeError, match="column 'x' of the events must hold numbers; got dtype bool"):
+        numbers(pd.Series([True, False]), "x")
+
+
+# ---- refusals ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("events", [7, None, b"events", np.zeros((3, 2))])
+def test_what_events_may_be(events):
+    with pytest.raises(TypeError, match="events must be a pandas DataFrame, a dict of columns, the path"):
+        open_events(events)
+
+
+@pytest.mark.parametrize(
+    ("events", "kind", "fault"),
+    [
+        ({"person": [1, 2], "node": [0]}, ValueError, "'person' and 'node' of the events have different lengths"),
+        ({"person": 3, "node": 4}, TypeError, "column 'person' of the events must be one-dimensional"),
+        ({"person": np.zeros((2, 2)), "node": [0, 1]}, TypeError, "must be one-dimensional"),
+        ({"person": "ab", "node": [0, 1]}, TypeError, "must be one-dimensional"),
+        ({"person": np.ma.masked_equal([1, 2], 2), "node": [0, 1]}, TypeError, "masked array"),
+        (
+            [{"person": [1], "node": [0]}, [3]],
+            TypeError,
+            "chunk 1 of the events must be a DataFrame or a dict of columns; got list",
+        ),
+        ([(1, 2)], TypeError, "chunk 0 of the events"),
+        ([{"person": [1], "node": [0]}, {"person": [1], "place": [0]}], ValueError, "no column 'node'"),
+        (pd.DataFrame([[1, 2, 0]], columns=["person", "person", "node"]), ValueError, "more than one column 'person'"),
+        ({"rider": [1], "node": [0]}, ValueError, r"no column 'person'; the columns are \['rider', 'node'\]"),
+    ],
+)
+def test_broken_tables_are_refused(events, kind, fault):
+    with pytest.raises(kind, match=fault):
+        count_events(PATH, events, unit="person", **CAPS)
+
+
+def test_headers_are_read_as_written(tmp_path):
+    path = tmp_path / "events.csv"
+    path.write_text("person,node,person\n1,0,2\n")
+    with pytest.raises(ValueError, match="more than one column 'person'"):
+        counted_people(path)
+    path.write_text('\ufeff"person",7,node\n1,0,2,\n2,0,3,\n')  # a byte-order mark, and commas at the end of rows
+    assert open_events(path).columns == ["person", "7", "node"]
+    assert count_events(PATH, path, unit="person", **CAPS).counts.tolist() == [0, 0, 1, 1]
+
+
+def test_missing_extras_are_named(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "pandas", None)
+    with pytest.raises(ImportError, match=r"pip install 'hushgraph\[events\]'"):
+        counted_people({"person": [1], "node": [0]})
+
+
+# ---- secrets -------------------------------------------------------------------------------------------------------
+
+SECRETS = ("SECRET-UNIT-4711", "SECRET-NODE", "12.3456789", "98765")
+UNIT, NODE, PLACE, COUNT = SECRETS[0], SECRETS[1], 12.3456789, 98765
+
+
+def everything_said(action):
+    """All an action says: errors with their causes and contents, warnings, log records, the text of results."""
+    records = []
+    handler = logging.Handler()
+    handler.emit = lambda record: records.append(record.getMessage())
+    logging.getLogger().addHandler(handler)
+    said, error = [], None
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            result = action()
+            said += [repr(result), str(result), f"{result}"]
+        except Exception as raised:
+            error = raised
+    logging.getLogger().removeHandler(handler)
+    failed = error is not None
+    while error is not None:
+        said += [str(error), repr(error.args), repr(vars(error)), repr(getattr(error, "object", ""))]
+        error = error.__cause__ or error.__context__
+    return failed, "\n".join([*said, *records, *(str(warning.message) for warning in caught)])
+
+
+def secret_events(**changes):
+    columns = {"person": [UNIT, UNIT], "node": [NODE, NODE], "lon": [PLACE, PLACE], "lat": [PLACE, PLACE], "t": [f"{UNIT}", "0"]}
+    return {name: values for name, values in {**columns, **changes}.items() if values is not None}
+
+
+def broken_files(folder):
+    body = f"person,node\n{UNIT},{NODE}\n{COUNT},{PLACE}\n" * 400
+    (folder / "ragged.csv").write_text(f'{body}{UNIT},{NODE},{PLACE},{COUNT}\n{UNIT},\'"{NODE}\n"')
+    (folder / "latin.csv").write_bytes(body.encode() + f"{UNIT}é".encode("latin-1"))
+    (folder / "cut.csv.gz").write_bytes(gzip.compress(body.encode())[:-20])
+    (folder / "no.csv.gz").write_bytes(body.encode())
+    (folder / "empty.csv").write_text("")
+    write_parquet(folder / "whole.parquet", person=[f"{UNIT}{i}" for i in range(5000)], node=[NODE] * 5000)
+    whole = (folder / "whole.parquet").read_bytes()
+    (folder / "cut.parquet").write_bytes(whole[:-100])
+    (folder / "damaged.parquet").write_bytes(whole[:50] + b"\xff" * 2000 + whole[2050:])
+    (folder / "no.parquet").write_text(body)
+    (folder / "folder.csv").mkdir()
+    return [
+        "ragged.csv",
+        "latin.csv",
+        "cut.csv.gz",
+        "no.csv.gz",
+        "empty.csv",
+        "cut.parquet",
+        "damaged.parquet",
+        "no.parquet",
+        "folder.csv",
+    ]
+
+
+def secret_actions(folder):
+    """(must it fail, action) pairs over the ways to go wrong, with private values planted in the events."""
+    labelled = hg.Graph.from_edges([(0, 1)], labels=[NODE, "other"])
+    globe = hg.Graph.from_edges([(0, 1)], coords=[[12.3, 12.3], [13.0, 13.0]], crs="lonlat")
+    tied = {"unit": "person", **CAPS}
+    timed = {"unit": "person", "adjacency": "add-remove", "max_cells": 1, "max_per_cell": 1, "node": "node", "time": "t"}
+    hours = pd.date_range("2026-03-02", periods=3, freq="h")
+
+    def counted(graph=labelled, events=None, **options):
+        return lambda: count_events(graph, secret_events() if events is None else events, **options)
+
+    yield False, counted(node="node", **tied)
+    yield False, counted(node="node", **CAPS)
+    yield False, counted(globe, lon="lon", lat="lat", **tied)
+    yield False, counted(globe, lon="node", lat="person", **tied)
+    yield True, counted(**tied)
+    yield True, counted(node="absent", **tied)
+    yield True, counted(node="node", unit="absent", **CAPS)
+    yield True, counted(events=secret_events(person=[UNIT, COUNT]), node="node", **tied)
+    yield True, counted(events=secret_events(person=[[UNIT], [UNIT]]), node="node", **tied)
+    yield True, counted(events=secret_events(node=[[NODE], [NODE]]), node="node", **tied)
+    yield True, counted(events=secret_events(node=[NODE]), node="node", **tied)
+    yield True, counted(events=secret_events(node=np.array([COUNT, COUNT])), node="node", **tied)
+    yield True, counted(PATH, lon="lon", lat="lat", **tied)
+    yield True, counted(globe, x="lon", y="lat", crs="nowhere", **tied)
+    yield True, counted(globe, events=secret_events(lon=np.array([True, False])), lon="lon", lat="lat", **tied)
+    yield True, counted(events=[secret_events(), [UNIT]], node="node", **tied)
+    yield True, counted(events=[UNIT, NODE], node="node", **tied)
+    yield True, counted(events=secret_events(person=UNIT), node="node", **tied)
+    yield False, counted(windows=hours, **timed)
+    yield True, counted(events=secret_events(t=[f"2026-03-02T00:00:00Z{UNIT}", "2026-03-02T00:00:00Z"]), windows=hours, **timed)
+    yield True, counted(events=secret_events(t=np.array([PLACE, COUNT])), windows=hours, **timed)
+    yield True, counted(events=secret_events(t=hours[:2].tz_localize("UTC")), windows=hours, **timed)
+    for name in broken_files(folder):
+        yield True, counted(events=folder / name, node="node", **tied)
+    yield from secret_declarations(labelled)
+
+
+def secret_declarations(graph):
+    given = {"unit": "person", "adjacency": "add-remove", "sensitivity": 1}
+    for counts in ([COUNT, 1], {NODE: COUNT, "other": 1}, pd.Series([COUNT, 0], index=["other", NODE])):
+        yield False, lambda counts=counts: declare_counts(graph, counts, **given)
+        for act in (pickle.dumps, copy.copy, copy.deepcopy, np.asarray):
+            yield act is not np.asarray, lambda counts=counts, act=act: act(declare_counts(graph, counts, **given))
+    odd = [COUNT + 0.5, 1], [COUNT], [COUNT, np.nan], [f"{COUNT}", "1"], [COUNT * 10**12, 1], [[COUNT, 1], [1, COUNT]], {"x": COUNT}
+    for counts in (*odd, {UNIT: COUNT, NODE: 1}, [[COUNT], [1, 2]], [COUNT, None], np.ma.masked_equal([COUNT, 1], 1)):
+        yield True, lambda counts=counts: declare_counts(graph, counts, **given)
+
+
+def test_nothing_private_is_ever_said(tmp_path):
+    spoken = 0
+    for number, (must_fail, action) in enumerate(secret_actions(tmp_path)):
+        failed, text = everything_said(action)
+        assert failed == must_fail, f"action {number}: {text}"
+        leaked = [secret for secret in SECRETS if secret in text]
+        assert not leaked, f"action {number} said {leaked}: {text}"
+        spoken += len(text)
+    assert spoken > 5000
+
+
+def test_secrets_would_be_noticed():
+    def leak():
+        try:
+            raise KeyError(UNIT)
+        except KeyError:
+            raise ValueError("harmless") from None
+
+    assert UNIT in everything_said(leak)[1]
+
+
+@pytest.mark.parametrize(
+    ("name", "fault"),
+    [
+        ("ragged.csv", "CSV file cannot be read near data row"),
+        ("latin.csv", "not UTF-8"),
+        ("cut.csv.gz", "truncated"),
+        ("no.csv.gz", "CSV file cannot be read near data row 0"),
+        ("empty.csv", "CSV file cannot be read near data row 0"),
+        ("cut.parquet", "parquet file cannot be read near data row 0"),
+        ("damaged.parquet", "parquet file cannot be read"),
+        ("no.parquet", "parquet file cannot be read near data row 0"),
+        ("folder.csv", "does not exist or is a folder"),
+        ("absent.csv", "does not exist or is a folder"),
+        ("events.xlsx", "must end in .csv, .csv.gz or .parquet; this one ends in '.xlsx'"),
+    ],
+)
+def test_broken_files_are_refused(tmp_path, name, fault):
+    broken_files(tmp_path)
+    with pytest.raises((ValueError, FileNotFoundError), match=fault):
+        counted_people(tmp_path / name)
+
+
+# ---- trips ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def day():
+    graph = hg.datasets.city(2000)
+    return graph, hg.datasets.trips(graph)
+
+
+def test_trips_look_like_trips(day):
+    events = day[1]
+    assert list(events) == ["person", "x", "y", "time"]
+    assert 50_000 < len(events["x"]) < 70_000
+    assert events["time"].dtype == "datetime64[s]"
+    assert set(events["time"].astype("datetime64[D]").astype(str)) == {"2026-03-02"}
+    missing = events["person"] == ""
+    assert 0.01 < missing.mean() < 0.03
+    per_person = np.unique(events["person"][~missing], return_counts=True)[1]
+    assert np.mean(per_person <= 3) > 0.6
+    assert np.sum(per_person >= 20) > 50
+    by_hour = np.bincount(events["time"].astype("datetime64[h]").astype(int) % 24, minlength=24)
+    assert min(by_hour[8], by_hour[17]) > 1.5 * by_hour[12] > 4 * by_hour[3]
+    assert not np.all(np.sort(events["time"]) == events["time"])
+
+
+def test_trips_are_near_junctions_and_a_few_far_away(day):
+    graph, events = day
+    distance = np.sqrt(((np.stack([events["x"], events["y"]], 1)[:2000, None] - graph.coords[None]) ** 2).sum(2).min(1))
+    assert 0.01 < np.mean(distance > 500) < 0.06
+    assert 5 < np.median(distance) < 25
+
+
+def test_people_repeat_places_and_places_move_over_the_day(day):
+    graph, events = day
+    options = {"unit": "person", "adjacency": "add-remove", "max_distance": 200}
+    once = count_events(graph, events, max_nodes=60, max_per_node=1, **options).counts
+    often = count_events(graph, events, max_nodes=60, max_per_node=60, **options).counts
+    assert once.sum() < 0.9 * often.sum()
+    edges = np.array(["2026-03-02T06", "2026-03-02T10", "2026-03-02T16", "2026-03-02T20"], dtype="datetime64[h]")
+    parts = count_events(graph, events, time="time", windows=edges, max_cells=60, max_per_cell=60, **options).counts
+    assert np.corrcoef(parts[:, 0], parts[:, 2])[0, 1] < 0.8
+
+
+def test_trips_are_the_same_for_the_same_seed_and_follow_the_graph():
+    base = hg.datasets.grid(12, 12)
+    globe = hg.Graph.from_scipy(base.adjacency, coords=base.coords * 0.001 + [2.3, 48.8], crs="lonlat")
+    first, again, other = (hg.datasets.trips(globe, n_people=500, seed=seed, day="2025-07-01") for seed in (5, 5, 6))
+    assert list(first) == ["person", "lon", "lat", "time"]
+    for name, values in first.items():
+        np.testing.assert_array_equal(values, again[name])
+    assert len(first["lon"]) != len(other["lon"]) or not np.array_equal(first["lon"], other["lon"])
+    assert isinstance(count_events(globe, first, unit="person", max_distance=300, **CAPS), CountMap)
+    assert len(hg.datasets.trips(base, n_people=3)["x"]) >= 3
+
+
+def test_trips_refuse_what_they_cannot_use():
+    with pytest.raises(ValueError, match="trips needs a graph with two coordinates per node"):
+        hg.datasets.trips(PATH)
+    with pytest.raises(ValueError, match="day must be an ISO date"):
+        hg.datasets.trips(hg.datasets.grid(3, 3), day="monday")
+    with pytest.raises(ValueError, match="n_people must be an integer of at least 1"):
+        hg.datasets.trips(hg.datasets.grid(3, 3), n_people=0)
