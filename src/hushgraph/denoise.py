@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 import warnings
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal, get_args
+from dataclasses import replace
+from typing import Literal, get_args
 
 import numpy as np
 from scipy.sparse.linalg import cg
@@ -22,11 +22,12 @@ from hushgraph.checks import (
 )
 from hushgraph.frame import Frame, chebyshev_frame, exact_frame
 from hushgraph.graph import Graph, checked_graph
-from hushgraph.local import HOPS, NodeRisk
 from hushgraph.observation import Noisy
+from hushgraph.result import Denoised, NodeRisk, pandas_module
 from hushgraph.risk import Law, estimate_sigma
 from hushgraph.sgwt import Noise, Settings, estimates, risk_errors, timed
 from hushgraph.shrink import Rule, sure_exponent
+from hushgraph.sums import block_sum
 from hushgraph.threshold import Candidates, Level
 from hushgraph.transform import checked_frame_of
 
@@ -34,56 +35,7 @@ Method = Literal["sgwt_deep", "sgwt_sure", "sgwt_scaled", "sgwt_exact"]
 Missing = Literal["error", "drop", "fill"]
 Columns = Literal["separate", "path"]
 DEPTHS = (0, 2, 4, 6)  # low_scales tried by sgwt_deep
-COLUMN_WEIGHTS = (1.0, 4.0, 16.0)  # of the edges between neighbouring columns, tried by columns="path"
-
-
-@dataclass(frozen=True, eq=False)
-class Denoised:
-    """What `denoise` returns.
-
-    Attributes
-    ----------
-    signal : the denoised signal, in the form the noisy one had
-    sigma : the noise level used
-    risk : estimated total squared error of `signal` (signal-domain SURE), per signal. Unbiased at fixed thresholds; since the
-        thresholds were chosen to make SURE small, it is a little optimistic, by up to one `risk_se` on street maps
-    risk_se : standard error of `risk` as an estimate of the actual squared error
-    probe_se : its part that comes from the random probes alone (an upper bound; 0 for exact weights, NaN for given ones)
-    method, thresholds : what was done; thresholds are (n_scales,) or (n_scales, m)
-    timings : seconds per stage
-    details : everything else worth knowing (scales, probes, frame, notes)
-    """
-
-    signal: Any = field(repr=False)
-    sigma: Any
-    risk: Any
-    risk_se: Any
-    probe_se: Any
-    method: str
-    thresholds: Any = field(repr=False)
-    timings: dict = field(repr=False)
-    details: dict = field(repr=False)
-    labels: np.ndarray | None = field(default=None, repr=False)
-    node_risk: Any = field(default=None, repr=False)
-
-    def expected_error(self, *, hops: int = HOPS) -> np.ndarray:
-        """Expected error of each value (root mean square), from SURE averaged over that many hops around its node.
-
-        An array in node order. Fewer hops are more local and noisier. Of the estimate before it was clipped or rounded.
-        """
-        if self.node_risk is None:
-            msg = "this result does not hold the terms of its risk; take one that denoise returned"
-            raise ValueError(msg)
-        return self.node_risk.expected_error(hops=hops)
-
-    def to_series(self):
-        """The denoised signal as a pandas Series (DataFrame for several signals) indexed by the graph's labels."""
-        pandas = _pandas()
-        if isinstance(self.signal, pandas.Series | pandas.DataFrame):
-            return self.signal
-        values = list(self.signal.values()) if isinstance(self.signal, dict) else self.signal
-        index = list(self.signal) if isinstance(self.signal, dict) else self.labels
-        return pandas.Series(values, index=index) if np.ndim(values) == 1 else pandas.DataFrame(values, index=index)
+COLUMN_WEIGHTS = (0.25, 4.0, 64.0)  # of the edges between neighbouring columns; columns="path" takes the mean of the three
 
 
 def denoise(
@@ -132,8 +84,9 @@ def denoise(
         that is missing in one is taken out for all.
     columns : {"separate", "path"} or Graph, optional
         How the signals in columns belong together. "separate": not at all. "path": each is like the next one, as hours of a
-        day are; then all are denoised at once on the product of `graph` and a path, whose edge weight SURE chooses. A graph
-        with a node per column: its product with `graph`. Default: "path" for a release over time windows, else "separate".
+        day are; then all are denoised at once on the product of `graph` and a path, with thresholds for each column, and the
+        result is the mean over weak, middling and strong ties along the path. A graph with a node per column: its product
+        with `graph`. Default: "path" for a release over time windows, else "separate".
     nonnegative, integer : bool
         Set negative values to zero, round to whole numbers. `risk` is that of the result before.
 
@@ -212,25 +165,38 @@ def _column_graphs(columns, noisy, values: np.ndarray) -> list[Graph]:
 
 
 def _denoise_together(graph, paths, values, sigma, method, settings, timings, missing) -> Denoised:
-    """All columns as one signal on the product of the graph with each path; the result of least estimated risk."""
+    """All columns as one signal on the product of the graph with each path; the mean of the results.
+
+    SURE is exact for a mean (divergences are averaged); its standard error is an upper bound (traces are convex).
+    """
     flat = np.ascontiguousarray(values).ravel()
     each = np.repeat(sigma, values.shape[1]) if isinstance(sigma, np.ndarray) else sigma
-    tried: list[tuple[Graph, float]] = []
+    settings = replace(settings, groups=np.tile(np.arange(values.shape[1]), len(values)))
+    parts: list[Denoised] = []
     for path in paths:
         with timed(timings, "product"):
             product = graph.product(path)
-        result = _denoise_values(product, flat, each, method, None, None, settings, timings, missing)
-        if not tried or result.risk < min(risk for _, risk in tried):
-            best, chosen = result, path
-        tried.append((path, result.risk))
-    details = {**best.details, "columns": chosen, "risk_by_columns": tried}
-    node_risk = replace(best.node_risk, shape=values.shape)
+        parts.append(_denoise_values(product, flat, each, method, None, None, settings, timings, missing))
+        each = parts[0].sigma
+    noise, signal = Noise.of(each), np.mean([part.signal for part in parts], axis=0)
+    square, squares = ((flat - signal) ** 2, [(flat - part.signal) ** 2 for part in parts])
+    gain = np.nan_to_num(square - np.mean(squares, axis=0))  # at most 0; 0 where there was no value
+    risk = np.mean([part.risk for part in parts]) + block_sum(gain)
+    risk_se = np.sqrt(max(np.mean([part.risk_se**2 for part in parts]) + 4 * block_sum(noise.weigh(gain)), 0.0))
+    terms = [part.node_risk for part in parts]
+    known = terms[0].known
+    sure = np.mean([term.sure for term in terms], axis=0) + (gain if known is None else gain[known])
+    variance = np.mean([term.variance for term in terms], axis=0)
     return replace(
-        best,
-        signal=best.signal.reshape(values.shape),
-        sigma=sigma if sigma is not None else best.sigma,
-        details=details,
-        node_risk=node_risk,
+        parts[0],
+        signal=signal.reshape(values.shape).astype(values.dtype, copy=False),
+        sigma=parts[0].sigma if sigma is None else sigma,
+        risk=float(risk),
+        risk_se=float(risk_se),
+        probe_se=max(part.probe_se for part in parts),
+        thresholds=[part.thresholds for part in parts],
+        details={**parts[0].details, "columns": paths, "parts": [part.details for part in parts]},
+        node_risk=NodeRisk(terms[len(terms) // 2].graph, sure, variance, values.shape, known),
     )
 
 
@@ -239,6 +205,7 @@ def _denoise_around(graph, values, sigma, method, frame, weights, settings, timi
     if frame is not None or weights is not None:
         msg = "frame= and weights= do not go with missing values: the graph shrinks to the nodes that have them"
         raise ValueError(msg)
+    settings = settings if settings.groups is None else replace(settings, groups=settings.groups[known])
     kept_sigma = sigma[known] if isinstance(sigma, np.ndarray) else sigma
     result = _denoise_known(graph.subgraph(known), values[known], kept_sigma, method, None, None, settings, timings)
     signal = np.full_like(values, np.nan)
@@ -288,7 +255,7 @@ def _result(parts, best, errors, planes, noise, ndim, sigma, method, probed, not
         notes.append(
             f"{int(kept.sum())} of {len(kept)} signals were returned unchanged: their estimated risk exceeded that of the noise"
         )
-    thresholds = [part.thresholds[:, m] for part, m in picked]
+    thresholds = [part.thresholds[..., m] for part, m in picked]
     frames = [part.frame for part, _ in picked]
     details = {
         "frame": frames[0] if ndim == 1 else frames,
@@ -376,17 +343,8 @@ def _like_input(graph: Graph, noisy, signal):
         place = {name: i for i, name in enumerate(names)}
         return {name: signal[place[name]] for name in noisy}
     if hasattr(noisy, "index") and hasattr(noisy, "to_numpy"):
-        pandas = _pandas()
+        pandas = pandas_module()
         if signal.ndim == 1:
             return pandas.Series(signal, index=list(names), name=noisy.name).reindex(noisy.index)
         return pandas.DataFrame(signal, index=list(names), columns=noisy.columns).reindex(noisy.index)
     return signal
-
-
-def _pandas():
-    try:
-        import pandas
-    except ImportError as error:
-        msg = "pandas is needed for Series and DataFrames: pip install 'hushgraph[pandas]'"
-        raise ImportError(msg) from error
-    return pandas

@@ -59,6 +59,7 @@ class Settings:
     n_probes: int | None
     law: Law
     seed: int
+    groups: np.ndarray | None = None  # number of each node's group; every group has thresholds of its own
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,16 +166,31 @@ def _probe(frame: Frame, noise: Noise, settings: Settings, weights) -> Probed:
 
 
 def _threshold(F: np.ndarray, frame: Frame, probed: Probed, noise: Noise, settings: Settings):
-    """Thresholds (n_scales, m) and slopes; F becomes the thresholded coefficients."""
+    """Thresholds (n_scales, m), or (n_scales, groups, m), and slopes; F becomes the thresholded coefficients."""
     scale = None
     if settings.scaled:
         smooth = (
             probed.weights if probed.weights_from == "exact" else smooth_weights(frame.graph, probed.weights, sigma=noise.per_node)
         )
         scale = np.sqrt(np.maximum(smooth, 0.0))
+    slope = np.empty_like(F)
+    if settings.groups is None:
+        return _threshold_nodes(F, slope, probed.weights, scale, noise, settings), slope
+    found = []
+    for nodes in (np.flatnonzero(settings.groups == group) for group in range(settings.groups.max() + 1)):
+        part, part_slope = np.ascontiguousarray(F[:, :, nodes]), np.empty_like(F[:, :, nodes])
+        here = None if scale is None else np.ascontiguousarray(scale[:, nodes])
+        weights = np.ascontiguousarray(probed.weights[:, nodes])
+        found.append(_threshold_nodes(part, part_slope, weights, here, noise, settings))
+        F[:, :, nodes], slope[:, :, nodes] = part, part_slope
+    return np.stack(found, axis=1), slope
+
+
+def _threshold_nodes(F, slope, weights, scale, noise: Noise, settings: Settings) -> np.ndarray:
+    """Thresholds (n_scales, m) of these nodes, applied to F; slopes go into `slope`."""
     t = sure_thresholds(
         np.moveaxis(F, 0, 2),
-        probed.weights,
+        weights,
         sigma=noise.variance**0.5,
         rule=settings.rule,
         beta=settings.beta,
@@ -182,10 +198,9 @@ def _threshold(F: np.ndarray, frame: Frame, probed: Probed, noise: Noise, settin
         level=settings.level,
         candidates=settings.candidates,
     )
-    slope = np.empty_like(F)
     for m in range(len(F)):
         apply_thresholds(F[m], t[:, m], slope[m], rule=settings.rule, beta=settings.beta, scale=scale)
-    return t, slope
+    return t
 
 
 def _traces(part: Estimate, probed: Probed, slope: np.ndarray, noise: Noise):

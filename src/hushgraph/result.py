@@ -1,0 +1,121 @@
+"""What `denoise` returns, and the expected error of each node: SURE averaged over a few hops.
+
+SURE is a sum over nodes, and each of its terms is unbiased for that node's squared error, but alone it is nearly all noise.
+Averaged over the nodes around, with the weights of a short lazy walk, it says where a map can be trusted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from hushgraph.checks import checked_count
+from hushgraph.graph import Graph
+
+HOPS = 16
+
+
+@dataclass(frozen=True, eq=False)
+class NodeRisk:
+    """Terms of SURE (m, n) and variance of the estimate (m, n), on the graph that was denoised.
+
+    `known` are its nodes among those of the whole graph (None: all), and `shape` is that of the signal.
+    """
+
+    graph: Graph
+    sure: np.ndarray
+    variance: np.ndarray
+    shape: tuple[int, ...]
+    known: np.ndarray | None = None
+
+    def expected_error(self, *, hops: int = HOPS) -> np.ndarray:
+        """Root of the mean squared error around each node, in the shape of the signal; NaN where there was no value.
+
+        The squared error of an estimate is its variance, which the probes give, plus a squared bias, which is what is left of
+        SURE: averaged around the node, not negative, and scaled so that all nodes together have the risk of the whole.
+        """
+        hops = checked_count("hops", hops, 0)
+        near = sparse.csr_array(
+            (np.ones_like(self.graph.adjacency.data), self.graph.adjacency.indices, self.graph.adjacency.indptr)
+        )
+        terms = np.concatenate([self.sure, self.variance, np.ones((1, self.graph.n))]).T
+        for _ in range(hops):
+            terms = terms + near @ terms
+            terms /= terms[:, -1:].max()
+        sure, variance = np.split((terms[:, :-1] / terms[:, -1:]).T, 2)
+        bias = np.maximum(sure - variance, 0.0)
+        left = np.maximum(self.sure.sum(axis=1) - variance.sum(axis=1), 0.0)
+        share = np.divide(left, bias.sum(axis=1), out=np.zeros(len(bias)), where=bias.any(axis=1))
+        error = np.sqrt(variance + np.minimum(share, 1.0)[:, None] * bias)
+        return _placed(error, self.known, self.shape)
+
+
+def _placed(error: np.ndarray, known: np.ndarray | None, shape: tuple[int, ...]) -> np.ndarray:
+    """(m, known nodes) to the shape of the signal."""
+    if known is not None:
+        whole = np.full((len(error), len(known)), np.nan)
+        whole[:, known] = error
+        error = whole
+    return error.reshape(shape) if len(error) == 1 else error.T
+
+
+@dataclass(frozen=True, eq=False)
+class Denoised:
+    """What `denoise` returns.
+
+    Attributes
+    ----------
+    signal : the denoised signal, in the form the noisy one had
+    sigma : the noise level used
+    risk : estimated total squared error of `signal` (signal-domain SURE), per signal. Unbiased at fixed thresholds; since the
+        thresholds were chosen to make SURE small, it is a little optimistic, by up to one `risk_se` on street maps
+    risk_se : standard error of `risk` as an estimate of the actual squared error
+    probe_se : its part that comes from the random probes alone (an upper bound; 0 for exact weights, NaN for given ones)
+    method, thresholds : what was done; thresholds are (n_scales,) or (n_scales, m)
+    timings : seconds per stage
+    details : everything else worth knowing (scales, probes, frame, notes)
+    """
+
+    signal: Any = field(repr=False)
+    sigma: Any
+    risk: Any
+    risk_se: Any
+    probe_se: Any
+    method: str
+    thresholds: Any = field(repr=False)
+    timings: dict = field(repr=False)
+    details: dict = field(repr=False)
+    labels: np.ndarray | None = field(default=None, repr=False)
+    node_risk: Any = field(default=None, repr=False)
+
+    def expected_error(self, *, hops: int = HOPS) -> np.ndarray:
+        """Expected error of each value (root mean square), from SURE averaged over that many hops around its node.
+
+        An array in node order. Fewer hops are more local and noisier. Of the estimate before it was clipped or rounded.
+        """
+        if self.node_risk is None:
+            msg = "this result does not hold the terms of its risk; take one that denoise returned"
+            raise ValueError(msg)
+        return self.node_risk.expected_error(hops=hops)
+
+    def to_series(self):
+        """The denoised signal as a pandas Series (DataFrame for several signals) indexed by the graph's labels."""
+        pandas = pandas_module()
+        if isinstance(self.signal, pandas.Series | pandas.DataFrame):
+            return self.signal
+        values = list(self.signal.values()) if isinstance(self.signal, dict) else self.signal
+        index = list(self.signal) if isinstance(self.signal, dict) else self.labels
+        return pandas.Series(values, index=index) if np.ndim(values) == 1 else pandas.DataFrame(values, index=index)
+
+
+def pandas_module():
+    """pandas, or an error that names the extra."""
+    try:
+        import pandas
+    except ImportError as error:
+        msg = "pandas is needed for Series and DataFrames: pip install 'hushgraph[pandas]'"
+        raise ImportError(msg) from error
+    return pandas
