@@ -13,6 +13,14 @@ settings.register_profile("hushgraph", deadline=None, max_examples=40, derandomi
 settings.load_profile("hushgraph")
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _own_state(tmp_path_factory):
+    """Ledgers made by tests and doctests are remembered in a folder that goes away."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HUSHGRAPH_STATE", str(tmp_path_factory.mktemp("state")))
+        yield
+
+
 @pytest.fixture(scope="session")
 def golden():
     """Values computed by independent programs (R gasper, glmgen, prox-tv); see golden/README.md."""

@@ -94,7 +94,9 @@ def test_windows_make_path_the_default(day):
     assert np.array_equal(
         hg.denoise(graph, noisy, columns="separate").signal, hg.denoise(graph, values, sigma=2.0, columns="separate").signal
     )
-    assert np.array_equal(hg.denoise(graph, values, sigma=2.0).signal, hg.denoise(graph, values, sigma=2.0, columns="separate").signal)
+    assert np.array_equal(
+        hg.denoise(graph, values, sigma=2.0).signal, hg.denoise(graph, values, sigma=2.0, columns="separate").signal
+    )
     with pytest.raises(ValueError, match="windows are the edges of the columns"):
         hg.Noisy(values, sigma=2.0, kind="measurement", graph_hash=graph.hash, windows=(0, 1))
 
@@ -103,7 +105,9 @@ def test_one_column_is_one_signal():
     graph = hg.datasets.city(300)
     y = np.random.default_rng(0).normal(size=(graph.n, 1))
     assert np.array_equal(hg.denoise(graph, y, sigma=1.0, columns="path").signal, hg.denoise(graph, y, sigma=1.0).signal)
-    assert np.array_equal(hg.denoise(graph, y[:, 0], sigma=1.0, columns="path").signal, hg.denoise(graph, y[:, 0], sigma=1.0).signal)
+    assert np.array_equal(
+        hg.denoise(graph, y[:, 0], sigma=1.0, columns="path").signal, hg.denoise(graph, y[:, 0], sigma=1.0).signal
+    )
 
 
 def test_missing_values_sigma_per_node_and_float32():

@@ -19,12 +19,12 @@ from hushgraph.graph import Graph
 from hushgraph.metrics import snr
 from hushgraph.plotting import plot_maps
 from hushgraph.privacy.counting import count_events
-from hushgraph.privacy.ledger import Ledger
+from hushgraph.privacy.ledger import Ledger, LedgerError
 from hushgraph.privacy.release import Release, release
 
 NODES, EPSILON, DELTA, SEED = 4600, 0.5, 1e-6, 0
 MAX_NODES, MAX_PER_NODE, MAX_DISTANCE = 2, 1, 200.0
-BUDGET = 2.0
+BUDGET, DATASET = 2.0, "generated trips of the demo"
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +70,7 @@ def run(folder: Path, *, n_nodes: int = NODES, epsilon: float = EPSILON, seed: i
     )
     ledger = Ledger.create(
         folder / "budget.db",
-        dataset="generated trips",
+        dataset=DATASET,
         unit="person",
         adjacency="add-remove",
         epsilon=max(BUDGET, epsilon),
@@ -101,11 +101,20 @@ def render(demo: Demo) -> list[Path]:
     return [maps, trust]
 
 
+def _is_demo_ledger(path: Path) -> bool:
+    try:
+        return Ledger.open(path).dataset == DATASET
+    except LedgerError:
+        return False
+
+
 def _cleared(folder: Path) -> Path:
     """The folder without what an earlier demo left there; a folder with other files is refused."""
     ours = {"budget.db", "release", "maps.png", "expected_error.png", "state"}
     if folder.exists():
         others = sorted({path.name for path in folder.iterdir()} - ours)
+        if (folder / "budget.db").exists() and not _is_demo_ledger(folder / "budget.db"):
+            others.append("budget.db")
         if others:
             msg = f"{str(folder)!r} holds other files ({others[0]!r}); give the demo a folder of its own"
             raise FileExistsError(msg)
