@@ -34,6 +34,7 @@ def demo(
 ) -> None:
     """Generate a city and trips, count, release privately, denoise, certify, draw; and say what was gained."""
     from rich.console import Console
+    from rich.table import Table
 
     from hushgraph.experiments import demo as experiment
 
@@ -46,28 +47,32 @@ def demo(
             console.print(f"[red]{error}[/red]")
             raise typer.Exit(2) from None
         pictures = experiment.render(result)
-    for line in _demo_story(result):
-        console.print(line)
+    story = Table.grid(padding=(0, 2))
+    for step, words in _demo_story(result).items():
+        story.add_row(f"[bold]{step}[/bold]", words)
+    console.print(story)
+    console.print(
+        "\nThe guarantee is each person's: with or without all trips of any one of them, nearly the same map would have come out. "
+        "The truth was used for the figures above only because these people do not exist."
+    )
     console.print(f"Look at [bold]{pictures[0]}[/bold] and [bold]{pictures[1]}[/bold].")
 
 
-def _demo_story(result) -> list[str]:
+def _demo_story(result) -> dict[str, str]:
     """What happened, in words."""
     graph, release, ledger = result.graph, result.release, result.ledger
     caps = release.caps
     middle = np.linalg.norm(graph.coords - np.median(graph.coords, axis=0), axis=1) < 800
-    total, truth = release.total(middle), result.truth[middle].sum()
     rise = 10 ** ((result.snr_denoised - result.snr_noisy) / 10)
-    return [
-        f"[bold]Data[/bold]      {result.n_trips:,} generated trips of {result.n_people:,} people in a city of {graph.n:,} junctions, {graph.n_edges:,} streets.",
-        f"[bold]Bound[/bold]     each person counts at most {caps['max_per_node']} time at each of at most {caps['max_nodes']} junctions: "
-        f"sensitivity² = {release.sensitivity_squared}, enforced.",
-        f"[bold]Budget[/bold]    ledger charged before any noise was drawn: epsilon {ledger.spent:.3f} of {ledger.epsilon:g} spent (delta {ledger.delta:g}).",
-        f"[bold]Release[/bold]   noise of sigma {release.sigma:.3f} on a lattice of {release.lattice:g}, exact: SNR {result.snr_noisy:.1f} dB.",
-        f"[bold]Denoised[/bold]  {result.snr_denoised:.1f} dB, from the release alone, in {result.denoised.timings['total']:.2f} s: "
-        f"{1 - result.error_kept:.0%} of the noise energy is gone, the error is {rise:.1f} times smaller.",
-        f"[bold]Totals[/bold]    within 800 m of the middle ({middle.sum():,} junctions): {total} counted, unbiased (truth: {truth:,.0f}).",
-        f"[bold]Files[/bold]     {result.folder / 'release'}: map.csv (noisy, denoised, expected error) and certificate.json.",
-        "\nThe guarantee is one person's: with or without all trips of any one of them, nearly the same map would have come out. The",
-        "truth was used for the figures above only because these people do not exist.",
-    ]
+    return {
+        "Data": f"{result.n_trips:,} generated trips of {result.n_people:,} people; {graph.n:,} junctions, {graph.n_edges:,} streets.",
+        "Bound": f"each person counts in at most {caps['max_nodes']} junctions, {caps['max_per_node']} time in each: sensitivity² = "
+        f"{release.sensitivity_squared}, enforced.",
+        "Budget": f"charged before any noise was drawn: epsilon {ledger.spent:.3f} of {ledger.epsilon:g} spent (delta {ledger.delta:g}).",
+        "Release": f"exact noise of sigma {release.sigma:.3f} on a lattice of {release.lattice:g}: SNR {result.snr_noisy:.1f} dB.",
+        "Denoised": f"[bold]{result.snr_denoised:.1f} dB[/bold], from the release alone, in {result.denoised.timings['total']:.2f} s: "
+        f"{1 - result.error_kept:.0%} of the noise energy is gone, the squared error is {rise:.1f} times smaller.",
+        "Totals": f"within 800 m of the middle, {middle.sum():,} junctions: {release.total(middle)} counted, without bias (truth: "
+        f"{result.truth[middle].sum():,.0f}).",
+        "Files": f"{result.folder / 'release'}: map.csv (noisy, denoised, expected error) and certificate.json.",
+    }
