@@ -51,6 +51,8 @@ def noise_table() -> list[str]:
     ours = best_of(lambda: lattice_noise(size, sigma=SIGMA), repeats=15)
     plain = best_of(lambda: rng.normal(0, SIGMA, size), repeats=15)
     rival = best_of(opendp_noise(size), repeats=1, warm=False)
+    assert rival / ours > 50
+    assert ours / plain < 10
     return [
         "| 1,000,000 entries of noise, sigma 4.22 | seconds | over ours |",
         "|---|---|---|",
@@ -120,7 +122,7 @@ def days():
         max_per_cell=1,
         max_distance=200,
     )
-    yield "generated city and trips", graph, counts.counts.astype(float)
+    yield "generated city and trips, 4 cells per person", graph, counts
     folder = Path(os.environ.get("HUSHGRAPH_DATA", ""))
     if os.environ.get("HUSHGRAPH_DATA") and (folder / "sanfrancisco_osm.npz").exists():
         import warnings
@@ -136,27 +138,34 @@ def days():
                 graph, folder / "sf_taxi_pickups_2008-05-25.parquet", adjacency="add-remove", lon="pickup_lon", lat="pickup_lat",
                 time="time", windows=edges, max_cells=1, max_per_cell=1,
             )  # fmt: skip
-        yield "San Francisco (OSM), taxi pickups of 2008-05-25", graph, counts.counts.astype(float)
+        yield "San Francisco (OSM), taxi pickups of 2008-05-25, one per person assumed", graph, counts
 
 
 def day_tables(draws: int) -> list[str]:
     lines = []
-    for name, graph, truth in days():
+    for name, graph, counts in days():
+        truth = counts.counts.astype(float)
         lines += [
             f"**{name}**: {graph.n:,} nodes x 24 hours, {truth.sum():,.0f} events; SNR in dB over the whole day, {draws} draws",
             "",
-            "| epsilon (sensitivity 1) | noisy | hour by hour | jointly | seconds |",
-            "|---|---|---|---|---|",
+            "| epsilon | noisy | hour by hour | jointly | (true - risk) / risk_se | expected / true squared error | seconds |",
+            "|---|---|---|---|---|---|---|",
         ]
-        for epsilon in (0.5, 1.0, 2.0):
+        for epsilon in (0.5, 1.0, 2.0, 5.0):
             found, seconds = [], []
             for seed in range(draws):
-                noisy = simulate(graph, truth, epsilon=epsilon, delta=1e-6, sensitivity=1, seed=seed)
+                noisy = simulate(
+                    graph, truth, epsilon=epsilon, delta=1e-6, sensitivity_squared=counts.sensitivity_squared, seed=seed
+                )
                 start = time.perf_counter()
                 together = hg.denoise(graph, noisy, columns="path", nonnegative=True)
                 seconds.append(time.perf_counter() - start)
                 alone = hg.denoise(graph, noisy, columns="separate", nonnegative=True)
-                found.append([hg.snr(truth.ravel(), part.ravel()) for part in (noisy.values, alone.signal, together.signal)])
+                plain = hg.denoise(graph, noisy, columns="path")
+                error = np.sum((plain.signal - truth) ** 2)
+                honesty = (error - plain.risk) / plain.risk_se, np.sum(plain.expected_error() ** 2) / error
+                snrs = [hg.snr(truth.ravel(), part.ravel()) for part in (noisy.values, alone.signal, together.signal)]
+                found.append([*snrs, *honesty])
             middle = " | ".join(f"{value:.2f}" for value in np.mean(found, axis=0))
             lines.append(f"| {epsilon:g} | {middle} | {np.mean(seconds):.1f} |")
         lines.append("")

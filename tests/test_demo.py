@@ -50,7 +50,7 @@ def test_other_files_are_left_alone(tmp_path):
     (tmp_path / "thesis.txt").write_text("years of work")
     done = CliRunner().invoke(app, ["demo", "--out", str(tmp_path), "--nodes", "300"])
     assert done.exit_code == 2
-    assert "thesis.txt" in done.output
+    assert "holds other files" in " ".join(done.output.split())
     assert (tmp_path / "thesis.txt").read_text() == "years of work"
 
 
@@ -60,3 +60,16 @@ def test_a_real_ledger_is_left_alone(tmp_path):
     done = CliRunner().invoke(app, ["demo", "--out", str(tmp_path), "--nodes", "300"])
     assert done.exit_code == 2
     assert Ledger.open(tmp_path / "budget.db").dataset == "hospital"
+
+
+@pytest.mark.parametrize("name", ["release", "state"])
+def test_a_folder_of_somebody_elses_release_is_left_alone(tmp_path, name):
+    (tmp_path / name).mkdir()
+    (tmp_path / name / "map.csv").write_text("charged for")
+    assert CliRunner().invoke(app, ["demo", "--out", str(tmp_path), "--nodes", "300"]).exit_code == 2
+    assert (tmp_path / name / "map.csv").read_text() == "charged for"
+
+
+def test_a_file_is_no_folder(tmp_path):
+    (tmp_path / "file").write_text("x")
+    assert CliRunner().invoke(app, ["demo", "--out", str(tmp_path / "file"), "--nodes", "300"]).exit_code == 2

@@ -26,9 +26,11 @@ def choose(name: str, value: Any, choices: tuple) -> Any:
 
 
 def shown(value) -> str:
-    """`value` for the end of an error, at most a line."""
+    """`value` for the end of an error, at most a line; of tables and lists only the size, since they may hold private data."""
     if getattr(value, "ndim", 0):
         return f"{type(value).__name__} of shape {value.shape}"
+    if isinstance(value, list | tuple | set | frozenset | dict | bytes | bytearray):
+        return f"{type(value).__name__} of length {len(value)}"
     text = " ".join(repr(value).split())
     return text if len(text) <= 80 else f"{text[:77]}..."
 
@@ -115,6 +117,10 @@ def as_array(values, name: str = "values") -> np.ndarray:
 
 def checked_real_array(name: str, values) -> np.ndarray:
     """Real numbers as float32 (which stays) or float64; nothing is copied that already is one of them."""
+    if hasattr(values, "graph_hash"):
+        what = "its .values" if hasattr(values, "values") else "what privacy.release() makes of them: exact counts are private"
+        msg = f"{name} must be plain numbers; got a {type(values).__name__}; pass {what}"
+        raise TypeError(msg)
     array = as_array(values, name)
     if array.dtype.kind not in "fiub":
         ragged = isinstance(values, list | tuple) and array.ndim == 0

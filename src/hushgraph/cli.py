@@ -43,7 +43,7 @@ def demo(
     with console.status("A private release in a generated city (the very first run also compiles, up to a minute) ..."):
         try:
             result = experiment.run(out, n_nodes=nodes, epsilon=epsilon, seed=seed)
-        except FileExistsError as error:
+        except (FileExistsError, NotADirectoryError) as error:
             console.print(f"[red]{error}[/red]")
             raise typer.Exit(2) from None
         pictures = experiment.render(result)
@@ -63,7 +63,6 @@ def _demo_story(result) -> dict[str, str]:
     graph, release, ledger = result.graph, result.release, result.ledger
     caps = release.caps
     middle = np.linalg.norm(graph.coords - np.median(graph.coords, axis=0), axis=1) < 800
-    rise = 10 ** ((result.snr_denoised - result.snr_noisy) / 10)
     return {
         "Data": f"{result.n_trips:,} generated trips of {result.n_people:,} people; {graph.n:,} junctions, {graph.n_edges:,} streets.",
         "Bound": f"each person counts in at most {caps['max_nodes']} junctions, {caps['max_per_node']} time in each: sensitivity² = "
@@ -71,8 +70,8 @@ def _demo_story(result) -> dict[str, str]:
         "Budget": f"charged before any noise was drawn: epsilon {ledger.spent:.3f} of {ledger.epsilon:g} spent (delta {ledger.delta:g}).",
         "Release": f"exact noise of sigma {release.sigma:.3f} on a lattice of {release.lattice:g}: SNR {result.snr_noisy:.1f} dB.",
         "Denoised": f"[bold]{result.snr_denoised:.1f} dB[/bold], from the release alone, in {result.denoised.timings['total']:.2f} s: "
-        f"{1 - result.error_kept:.0%} of the noise energy is gone, the squared error is {rise:.1f} times smaller.",
-        "Totals": f"within 800 m of the middle, {middle.sum():,} junctions: {release.total(middle)} counted, without bias (truth: "
+        f"{1 - result.error_kept:.0%} of the noise energy is gone.",
+        "Totals": f"within 800 m of the middle, {middle.sum():,} junctions: {release.total(middle)} estimated, without bias (truth: "
         f"{result.truth[middle].sum():,.0f}).",
         "Files": f"{result.folder / 'release'}: map.csv (noisy, denoised, expected error) and certificate.json.",
     }

@@ -35,6 +35,7 @@ Method = Literal["sgwt_deep", "sgwt_sure", "sgwt_scaled", "sgwt_exact"]
 Missing = Literal["error", "drop", "fill"]
 Columns = Literal["separate", "path"]
 DEPTHS = (0, 2, 4, 6)  # low_scales tried by sgwt_deep
+_KEPT_PRODUCT = 2**19  # nodes
 COLUMN_WEIGHTS = (0.25, 4.0, 64.0)  # of the edges between neighbouring columns; columns="path" takes the mean of the three
 
 
@@ -175,7 +176,7 @@ def _denoise_together(graph, paths, values, sigma, method, settings, timings, mi
     parts: list[Denoised] = []
     for path in paths:
         with timed(timings, "product"):
-            product = graph.product(path)
+            product = _product(graph, path)
         parts.append(_denoise_values(product, flat, each, method, None, None, settings, timings, missing))
         each = parts[0].sigma
     noise, signal = Noise.of(each), np.mean([part.signal for part in parts], axis=0)
@@ -198,6 +199,15 @@ def _denoise_together(graph, paths, values, sigma, method, settings, timings, mi
         details={**parts[0].details, "columns": paths, "parts": [part.details for part in parts]},
         node_risk=NodeRisk(terms[len(terms) // 2].graph, sure, variance, values.shape, known),
     )
+
+
+def _product(graph: Graph, path: Graph) -> Graph:
+    """Their product; kept with the graph unless it is large, with all that is worked out for it."""
+    key = ("product", path.hash)
+    product = graph.memo.get(key) or graph.product(path)
+    if product.n <= _KEPT_PRODUCT:
+        graph.memo[key] = product
+    return product
 
 
 def _denoise_around(graph, values, sigma, method, frame, weights, settings, timings, known, missing) -> Denoised:

@@ -179,7 +179,7 @@ class Graph:
         """Pixels of a (rows, columns) image in row-major order, joined to their 4 or 8 neighbours."""
         sides = tuple(shape) if np.ndim(as_array(shape)) == 1 else ()
         if len(sides) != 2 or not all(is_count(side, 1) for side in sides) or int(sides[0]) * int(sides[1]) > MAX_NODES:
-            msg = f"shape must be (rows, columns), both at least 1; got {shown(shape)}"
+            msg = f"shape must be (rows, columns), both at least 1; got {str(shape)[:80]}"
             raise ValueError(msg)
         steps = {4: [(0, 1), (1, 0)], 8: [(0, 1), (1, 0), (1, 1), (1, -1)]}[choose("neighbours", neighbours, (4, 8))]
         rows, columns = map(int, sides)

@@ -81,7 +81,12 @@ def plot_graph_signal(
 
 
 def plot_maps(
-    graph: Graph, signals: Mapping[str, np.ndarray], *, suptitle: str | None = None, path: str | Path | None = None
+    graph: Graph,
+    signals: Mapping[str, np.ndarray],
+    *,
+    suptitle: str | None = None,
+    label: str | None = None,
+    path: str | Path | None = None,
 ) -> Figure:
     """Several signals on the same graph side by side, with one colour scale and one slim colour bar.
 
@@ -92,6 +97,8 @@ def plot_maps(
     signals : dict
         Title of each map and its signal, in the order of drawing.
     suptitle : str, optional
+    label : str, optional
+        What the colours stand for, beside the bar.
     path : str or Path, optional
         File to save to; its ending says the format.
 
@@ -115,7 +122,9 @@ def plot_maps(
         _frame_map(ax, graph)
         ax.set_title(title, loc="left", fontsize=11, fontweight="bold", color=_INK, pad=6)
     every = np.concatenate([middle for _, middle in drawn])
-    _draw_bar(figure, lines, list(axes[0]), _shown(every, low, high, None), high, every.max(initial=high))
+    bar = _draw_bar(figure, lines, list(axes[0]), _shown(every, low, high, None), high, every.max(initial=high))
+    if label is not None:
+        bar.set_label(label, fontsize=9, color=_QUIET)
     if suptitle is not None:
         figure.suptitle(suptitle, x=0.004, ha="left", fontsize=15, fontweight="bold", color=_INK)
     if path is not None:
@@ -229,6 +238,7 @@ def _draw_bar(figure, lines, axes, low: float, high: float, largest: float):
     bar.outline.set_visible(False)
     bar.ax.tick_params(length=0, labelsize=8.5, labelcolor=_QUIET, pad=4)
     bar.minorticks_off()
+    return bar
 
 
 def _round_ticks(low: float, high: float) -> np.ndarray:

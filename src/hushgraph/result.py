@@ -71,7 +71,8 @@ class Denoised:
     signal : the denoised signal, in the form the noisy one had
     sigma : the noise level used
     risk : estimated total squared error of `signal` (signal-domain SURE), per signal. Unbiased at fixed thresholds; since the
-        thresholds were chosen to make SURE small, it is a little optimistic, by up to one `risk_se` on street maps
+        thresholds were chosen to make SURE small, it is optimistic: by about one `risk_se` on street maps, and by up to four
+        for columns denoised together when the noise is weak
     risk_se : standard error of `risk` as an estimate of the actual squared error
     probe_se : its part that comes from the random probes alone (an upper bound; 0 for exact weights, NaN for given ones)
     method, thresholds : what was done; thresholds are (n_scales,) or (n_scales, m)

@@ -19,6 +19,7 @@ from hushgraph.sums import block_sum
 from hushgraph.threshold import Candidates, Level, apply_thresholds, sure_thresholds
 from hushgraph.transform import forward, inverse
 
+EXCESS = 1.5  # standard deviations of noise energy that a group's scale must exceed, or it is set to zero
 RISK_PROBES = 4  # probes sent through the whole estimator for risk_se
 
 
@@ -181,13 +182,17 @@ def _threshold(F: np.ndarray, frame: Frame, probed: Probed, noise: Noise, settin
         part, part_slope = np.ascontiguousarray(F[:, :, nodes]), np.empty_like(F[:, :, nodes])
         here = None if scale is None else np.ascontiguousarray(scale[:, nodes])
         weights = np.ascontiguousarray(probed.weights[:, nodes])
-        found.append(_threshold_nodes(part, part_slope, weights, here, noise, settings))
+        found.append(_threshold_nodes(part, part_slope, weights, here, noise, settings, EXCESS))
         F[:, :, nodes], slope[:, :, nodes] = part, part_slope
     return np.stack(found, axis=1), slope
 
 
-def _threshold_nodes(F, slope, weights, scale, noise: Noise, settings: Settings) -> np.ndarray:
-    """Thresholds (n_scales, m) of these nodes, applied to F; slopes go into `slope`."""
+def _threshold_nodes(F, slope, weights, scale, noise: Noise, settings: Settings, excess: float | None = None) -> np.ndarray:
+    """Thresholds (n_scales, m) of these nodes, applied to F; slopes go into `slope`.
+
+    With `excess`, a scale whose energy is not that many standard deviations above the noise's is set to zero: among few nodes
+    SURE finds minima in pure noise (Donoho and Johnstone's hybrid rule for sparse signals).
+    """
     t = sure_thresholds(
         np.moveaxis(F, 0, 2),
         weights,
@@ -198,9 +203,15 @@ def _threshold_nodes(F, slope, weights, scale, noise: Noise, settings: Settings)
         level=settings.level,
         candidates=settings.candidates,
     )
+    quiet = np.zeros(t.shape, dtype=bool)
+    if excess is not None:
+        trace = np.maximum(weights.sum(axis=1), 0.0)
+        energy = np.square(F, dtype=np.float64).sum(axis=2).T / noise.variance
+        quiet = energy <= (trace + excess * np.sqrt(2 * trace))[:, None]
     for m in range(len(F)):
         apply_thresholds(F[m], t[:, m], slope[m], rule=settings.rule, beta=settings.beta, scale=scale)
-    return t
+        F[m, quiet[:, m]], slope[m, quiet[:, m]] = 0.0, 0.0
+    return np.where(quiet, np.inf, t)
 
 
 def _traces(part: Estimate, probed: Probed, slope: np.ndarray, noise: Noise):

@@ -72,9 +72,9 @@ def test_all_eleven_sigmas_of_the_papers_tables():
 def test_two_hundred_random_points_against_mpmath():
     """delta(sigma) <= delta at the answer, and > delta one part in 1e-14 below it."""
     rng = np.random.default_rng(7)
-    for _ in range(200):
+    for number in range(200):
         epsilon = float(rng.choice([rng.uniform(0, 1000), 10 ** rng.uniform(-12, 3), 0.0], p=[0.4, 0.55, 0.05]))
-        delta = float(10 ** rng.uniform(-100, math.log10(0.99)))
+        delta = float(rng.uniform(0.01, 0.99) if number % 5 == 0 else 10 ** rng.uniform(-100, math.log10(0.99)))
         sigma = analytic_sigma(epsilon=epsilon, delta=delta, sensitivity=1)
         assert exact_delta(sigma, epsilon) <= delta, (epsilon, delta)
         assert exact_delta(sigma * (1 - 1e-14), epsilon) > delta, (epsilon, delta)
@@ -219,3 +219,18 @@ def test_paper_compat_goes_to_one_and_no_further():
 def test_bad_sigma(sigma):
     with pytest.raises(ValueError, match="sigma must be a positive standard deviation"):
         gaussian_delta(sigma=sigma, epsilon=1, sensitivity=1)
+
+
+@pytest.mark.parametrize("distance", [1e-1, 1e-6, 1e-10, 1.5e-13, 1e-15, 2.0**-53])
+@pytest.mark.parametrize("epsilon", [0.0, 1e-5, 1.0, 30.0])
+def test_delta_next_to_one(epsilon, distance):
+    """Useless, but no reason to fail."""
+    delta = 1 - distance
+    sigma = analytic_sigma(epsilon=epsilon, delta=delta, sensitivity=1)
+    assert exact_delta(sigma, epsilon) <= delta
+    gaussian_epsilon(sigma=sigma, delta=delta, sensitivity=1)
+
+
+def test_numbers_below_all_floats():
+    assert gaussian_delta(sigma=1, epsilon=1, sensitivity=1e-200) == 5e-324
+    assert analytic_sigma(epsilon=1, delta=0.5, sensitivity_squared=Fraction(1, 10**5000)) == 5e-324

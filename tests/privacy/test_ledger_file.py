@@ -15,6 +15,7 @@ from fractions import Fraction
 import pytest
 
 from hushgraph.privacy import ledger as module
+from hushgraph.privacy import ledger_file
 from hushgraph.privacy.chain import total_after
 from hushgraph.privacy.ledger import Ledger, LedgerError, LedgerTampered
 
@@ -240,7 +241,7 @@ def test_the_witness_has_a_line_for_each_entry_and_survives_a_crash(path, state)
     assert witness.read_text() == "".join(lines)
     witness.write_text("".join(lines)[:-40])
     Ledger.open(path).charge(**SMALL)
-    assert witness.read_text() == "".join(lines)[:-40] + f"\n5 {ledger.head}\n"
+    assert witness.read_text() == "".join(lines)[:-40] + f"\n{lines[3]}5 {ledger.head}\n"
     witness.write_text(f"5 {ledger.head}\n{lines[2]}")  # the order in which two processes were served
     ledger.charge(**SMALL)
     Ledger.open(path)
@@ -357,7 +358,7 @@ def test_a_file_turned_to_write_ahead_logging_is_turned_back(path):
 
 def test_a_locked_file(path, monkeypatch):
     ledger, _ = create(path)
-    monkeypatch.setattr(module, "_PATIENCE", 0.05)
+    monkeypatch.setattr(ledger_file, "PATIENCE", 0.05)
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         assert len(ledger) == 4
@@ -428,7 +429,56 @@ def test_a_read_only_folder(path):
 
 
 def test_a_failed_creation_leaves_no_file(path, monkeypatch):
-    monkeypatch.setattr(module, "_SCHEMA", "CREATE TABLE nonsense (")
+    monkeypatch.setattr(module, "SCHEMA", "CREATE TABLE nonsense (")
     with pytest.raises(LedgerError, match="nothing was created"):
         create(path)
     assert not path.exists()
+
+
+def test_a_file_put_back_is_noticed_by_a_machine_that_only_read_it(path, state, tmp_path, monkeypatch):
+    ledger, _ = create(path)
+    old = path.read_bytes()
+    ledger.charge(**SMALL)
+    monkeypatch.setenv("HUSHGRAPH_STATE", str(tmp_path / "reader"))
+    Ledger.open(path)
+    path.write_bytes(old)
+    with pytest.raises(LedgerTampered, match="rolled back"):
+        Ledger.open(path)
+
+
+@pytest.mark.parametrize(("field", "value"), [("epsilon", 0.01), ("delta", 1e-9), ("sigma", 600.0), ("sensitivity_squared", 1)])
+def test_an_edited_certificate_is_noticed(path, field, value):
+    ledger, _ = create(path)
+    charge = ledger.charge(**{**SMALL, "sensitivity_squared": 2, "sigma": 400.0})
+    stamp = {"identity": charge.identity, "entry": charge.entry, "head": charge.head}
+    honest = {"ledger": stamp, "epsilon": charge.epsilon, "delta": charge.delta, "sigma": charge.sigma, "sensitivity_squared": 2}
+    ledger.verify(honest)
+    with pytest.raises(LedgerTampered, match=f"the certificate says {field}"):
+        ledger.verify({**honest, field: value})
+
+
+def test_a_slower_creator_never_removes_a_ledger(path, monkeypatch):
+    """Another process makes and charges the ledger while this one is at it."""
+    real = module.transaction
+
+    @contextlib.contextmanager
+    def late(draft, *rest):
+        with real(draft, *rest) as connection:
+            yield connection
+        if draft != path and not path.exists():
+            monkeypatch.setattr(module, "transaction", real)
+            create(path)
+
+    monkeypatch.setattr(module, "transaction", late)
+    with pytest.raises(LedgerError, match="exists already"):
+        Ledger.create(path, dataset="x", unit="y", adjacency="add-remove", epsilon=1, delta=1e-6)
+    assert len(Ledger.open(path)) == 4
+    assert [file.name for file in path.parent.glob(".*")] == []
+
+
+def test_a_key_is_never_pickled(path):
+    import pickle
+
+    ledger = Ledger.create(path, dataset="x", unit="y", adjacency="add-remove", epsilon=1, delta=1e-6, key=b"0123456789abcdef")
+    with pytest.raises(TypeError, match="the key would go along"):
+        pickle.dumps(ledger)

@@ -2,6 +2,7 @@
 
 import copy
 import csv
+import dataclasses
 import errno
 import json
 import logging
@@ -28,6 +29,7 @@ from hushgraph.privacy import (
     count_events,
     declare_counts,
     lattice_step,
+    plan_release,
     read_release,
     release,
     simulate,
@@ -66,10 +68,10 @@ def day(graph):
 
 @pytest.fixture
 def draws(monkeypatch):
-    """How many entries were drawn, call by call."""
+    """How many entries were drawn, block by block: bytes of entropy that any code takes for noise, over 8."""
     calls = []
-    real = release_file.lattice_noise
-    monkeypatch.setattr(release_file, "lattice_noise", lambda size, **at: calls.append(size) or real(size, **at))
+    real = os.urandom
+    monkeypatch.setattr(os, "urandom", lambda size: (calls.append(size // 8) if size > 64 else None) or real(size))
     return calls
 
 
@@ -186,8 +188,10 @@ def test_no_windows_no_windows_argument(counts, ledger):
 
 
 def test_every_entry_is_drawn_once(graph, counts, day, ledger, draws, tmp_path):
-    """Release, denoise, totals, export, reading back, repr and plan: the draws are exactly those of the charges."""
+    """Release, denoise, totals, export, reading back, repr, plan and simulation: the draws are exactly those of the charges."""
     before = len(ledger)
+    plan_release(graph, epsilon=1, n_draws=1, adjacency="add-remove", max_nodes=1, max_per_node=1)
+    simulate(graph, np.ones(graph.n), epsilon=1, delta=1e-6, sensitivity=1, seed=0)
     for number, source in enumerate((counts, day)):
         public = release(source, epsilon=0.5, delta=1e-6, ledger=ledger, public_graph=True)
         hg.denoise(graph, public)
@@ -328,13 +332,13 @@ def test_refuses_an_edited_ledger(counts, ledger):
         table = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchone()[0]
         column = connection.execute(f"PRAGMA table_info({table})").fetchall()[-1][1]
         connection.execute(f"UPDATE {table} SET {column} = 'x' || {column}")
-    with pytest.raises(LedgerError):
+    with pytest.raises(LedgerError, match=r"was edited|rolled back or rewritten"):
         _release(counts, ledger)
 
 
 def test_refuses_a_missing_ledger(counts, ledger):
     ledger.path.unlink()
-    with pytest.raises(LedgerError):
+    with pytest.raises(LedgerError, match=r"nothing was charged and nothing may be released: there is no ledger"):
         _release(counts, ledger)
 
 
@@ -369,6 +373,11 @@ def test_oracles_refuse_a_release(graph, counts, ledger):
     ):
         with pytest.raises(TypeError, match="a private release; comparing it with the truth"):
             attempt()
+    for act in (lambda: hg.analyze(frame, public), lambda: hg.estimate_sigma(graph, public)):
+        with pytest.raises(TypeError, match=r"must be plain numbers; got a Release; pass its .values"):
+            act()
+    with pytest.raises(TypeError, match="exact counts are private"):
+        hg.denoise(graph, counts, sigma=1.0)
     noisy = simulate(graph, np.ones(graph.n), epsilon=1, delta=1e-6, sensitivity=1, seed=0)
     with pytest.raises(TypeError, match=r"pass its .values"):
         hg.snr(np.ones(graph.n), noisy)
@@ -424,7 +433,10 @@ def test_the_certificate_says_what_it_must(graph, counts, ledger, tmp_path):
     assert (text["not_protected"], text["attribution"]) == ("drivers", "© OpenStreetMap contributors")
     assert (text["sigma"], text["lattice"]) == (public.sigma, public.lattice)
     assert text["graph"] == {"hash": graph.hash, "nodes": graph.n, "edges": graph.n_edges}
+    budget = text["ledger"].pop("budget")
     assert text["ledger"] == {"identity": ledger.identity, "dataset": "trips", "entry": 2, "head": ledger.head}
+    assert budget == {"epsilon": 5.0, "delta": 1e-6, "period": None, "spent": pytest.approx(0.5)}
+    assert text["largest_count"] == 2**52 * public.lattice
     assert text["versions"]["hushgraph"] == hg.__version__
     assert "timing" in " ".join(text["remarks"]) or "time the computation" in " ".join(text["remarks"])
     ledger.verify(text)
@@ -456,7 +468,7 @@ def test_a_changed_folder_is_noticed(graph, counts, ledger, tmp_path):
     folder = _release(counts, ledger).export(tmp_path / "out")
     with pytest.raises(ValueError, match="belongs to another graph"):
         read_release(folder, hg.datasets.city(300))
-    with pytest.raises(ValueError, match="is not the folder of a release"):
+    with pytest.raises(ValueError, match=r"it should hold a whole certificate.json and map.csv"):
         read_release(tmp_path, graph)
     with (folder / "map.csv").open("a") as file:
         file.write("\n")
@@ -562,3 +574,94 @@ def test_fractions_are_written_exactly(graph, ledger, tmp_path):
     public = _release(counts, ledger)
     assert public.certificate["sensitivity_squared"] == "1/3"
     assert read_release(public.export(tmp_path / "out"), graph).certificate["sensitivity_squared"] == "1/3"
+
+
+# ---- what nobody but release() makes ------------------------------------------------------------------------------------------
+
+
+def test_a_release_cannot_be_put_together_by_hand(counts, ledger):
+    public = _release(counts, ledger)
+    with pytest.raises(TypeError, match="made by release"):
+        dataclasses.replace(public, values=counts.counts)
+    fields = {field.name: getattr(public, field.name) for field in dataclasses.fields(public)}
+    with pytest.raises(TypeError, match="made by release"):
+        type(public)(**fields)
+
+
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        ({"sigma": 0.1}, "its noise is not that of its epsilon and delta"),
+        ({"epsilon": 0.01}, "its noise is not that of its epsilon and delta"),
+        ({"lattice": 0.5}, "its noise is not that"),
+        ({"epsilon": "tiny"}, "it should hold a whole certificate"),
+        ({"adjacency": "whatever"}, "the certificate is not one of"),
+        ({"public_graph": False}, "the certificate is not one of"),
+        ({"format": "other"}, "the certificate is not one of"),
+        ({"windows": [0, 1, 2]}, "it should hold a whole certificate"),
+        ({"sensitivity_squared": None}, "it should hold a whole certificate"),
+    ],
+)
+def test_edited_certificates_are_noticed(graph, counts, ledger, tmp_path, change, fault):
+    folder = _release(counts, ledger).export(tmp_path / "out")
+    known = json.loads((folder / "certificate.json").read_text())
+    (folder / "certificate.json").write_text(json.dumps({**known, **change}))
+    with pytest.raises(ValueError, match=fault):
+        read_release(folder, graph)
+
+
+@pytest.mark.parametrize(
+    "spoil", [lambda rows: rows[:-3], lambda rows: [rows[0], *rows[:0:-1]], lambda rows: [r.replace(".", ".1") for r in rows]]
+)
+def test_maps_that_are_not_those_of_the_graph_are_noticed(graph, counts, ledger, tmp_path, spoil):
+    """Also when the check sum was made to fit."""
+    folder = _release(counts, ledger).export(tmp_path / "out")
+    lines = (folder / "map.csv").read_text().splitlines(keepends=True)
+    (folder / "map.csv").write_text("".join(spoil(lines)))
+    known = json.loads((folder / "certificate.json").read_text())
+    known["files"]["map.csv"] = certificate_file._digest(folder / "map.csv")
+    (folder / "certificate.json").write_text(json.dumps(known))
+    with pytest.raises(ValueError, match="it should hold a whole certificate"):
+        read_release(folder, graph)
+
+
+def test_the_statement_never_understates(graph, counts, ledger):
+    public = _release(counts, ledger, epsilon=0.50000049, delta=1.0000004e-6)
+    assert "exp(0.50000049) P[S] + 1.0000004e-06" in public.certificate["statement"]
+
+
+def test_totals_by_label(ledger):
+    named = hg.Graph.from_edges([(0, 1), (1, 2)], labels=["a", "b", "c"])
+    counts = declare_counts(named, [4, 0, 7], unit="person", adjacency="add-remove", sensitivity=1)
+    public = _release(counts, ledger)
+    assert public.total(labels=["a", "c"]) == public.total([0, 2])
+    with pytest.raises(ValueError, match="1 of the 2 labels are no nodes"):
+        public.total(labels=["a", "x"])
+    with pytest.raises(ValueError, match="not both"):
+        public.total([0], labels=["a"])
+
+
+def test_labels_need_a_graph_with_labels(counts, ledger):
+    with pytest.raises(ValueError, match="this graph has no labels"):
+        _release(counts, ledger).total(labels=["a"])
+
+
+def test_a_simulated_day_is_denoised_like_a_released_one(graph):
+    truth = np.random.default_rng(0).poisson(3, (graph.n, 3)).astype(float)
+    noisy = simulate(graph, truth, epsilon=1, delta=1e-6, sensitivity=1, seed=0, windows=(0, 8, 16, 24))
+    assert np.array_equal(hg.denoise(graph, noisy).signal, hg.denoise(graph, noisy, columns="path").signal)
+
+
+@pytest.mark.parametrize("text", ["a\nb", "\udcff", "x\x00"])
+def test_texts_that_no_file_can_hold_are_refused_before_the_charge(counts, ledger, text):
+    before = len(ledger)
+    with pytest.raises(TypeError, match="not_protected must be text in one line"):
+        _release(counts, ledger, not_protected=text)
+    assert len(ledger) == before
+
+
+def test_the_command_line_shows_no_locals():
+    """A traceback with local variables would print private data."""
+    from hushgraph.cli import app
+
+    assert app.pretty_exceptions_show_locals is False

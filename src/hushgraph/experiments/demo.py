@@ -92,13 +92,25 @@ def render(demo: Demo) -> list[Path]:
         f"Denoised from the release alone: {demo.snr_denoised:.1f} dB": demo.denoised.signal,
     }
     title = f"Trips in a generated city of {demo.graph.n:,} junctions, epsilon = {demo.release.epsilon:g} per person"
-    plot_maps(demo.graph, signals, suptitle=title, path=maps)
+    plot_maps(demo.graph, signals, suptitle=title, label="trips counted per junction", path=maps)
     errors = {
         "Denoised map": demo.denoised.signal,
         "Its expected error per junction, from the release alone": demo.denoised.expected_error(),
     }
-    plot_maps(demo.graph, errors, suptitle="Where the published map can be trusted", path=trust)
+    plot_maps(demo.graph, errors, suptitle="Where the published map can be trusted", label="trips per junction", path=trust)
     return [maps, trust]
+
+
+def _cleared(folder: Path) -> Path:
+    """An empty folder: a new one, or that of an earlier demo without what it left there. Anything else is refused."""
+    ours = {"budget.db", "release", "maps.png", "expected_error.png", "state"}
+    if folder.is_dir() and any(folder.iterdir()):
+        if {path.name for path in folder.iterdir()} - ours or not _is_demo_ledger(folder / "budget.db"):
+            msg = f"{str(folder)!r} holds other files; give the demo a folder of its own"
+            raise FileExistsError(msg)
+        shutil.rmtree(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
 
 
 def _is_demo_ledger(path: Path) -> bool:
@@ -106,18 +118,3 @@ def _is_demo_ledger(path: Path) -> bool:
         return Ledger.open(path).dataset == DATASET
     except LedgerError:
         return False
-
-
-def _cleared(folder: Path) -> Path:
-    """The folder without what an earlier demo left there; a folder with other files is refused."""
-    ours = {"budget.db", "release", "maps.png", "expected_error.png", "state"}
-    if folder.exists():
-        others = sorted({path.name for path in folder.iterdir()} - ours)
-        if (folder / "budget.db").exists() and not _is_demo_ledger(folder / "budget.db"):
-            others.append("budget.db")
-        if others:
-            msg = f"{str(folder)!r} holds other files ({others[0]!r}); give the demo a folder of its own"
-            raise FileExistsError(msg)
-        shutil.rmtree(folder)
-    folder.mkdir(parents=True)
-    return folder

@@ -10,7 +10,7 @@ import os
 
 import numpy as np
 
-from hushgraph.privacy.events import UnitCodes
+from hushgraph.privacy.units import UnitCodes
 
 _BUFFER = 4_000_000  # rows kept before they are reduced to what can still count
 

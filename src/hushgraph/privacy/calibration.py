@@ -20,7 +20,7 @@ import mpmath
 from hushgraph.checks import as_number, checked_number, choose, is_count, shown
 
 Mechanism = Literal["analytic", "classical"]
-_DIGITS = 60  # of every intermediate result, after cancellation
+_DIGITS = 60  # of every intermediate result; at least 50 after cancellation
 LARGEST_EPSILON = 1e12  # nothing private is left long before; mu of 1e6 has more
 _STEPS = 500  # Newton steps; about six are needed
 
@@ -108,7 +108,7 @@ def gaussian_epsilon(*, sigma=None, delta=None, sensitivity=None, sensitivity_sq
 
 
 def composed_delta(mu_squared, epsilon):
-    """delta of releases whose mu^2 add up to `mu_squared` (an exact Fraction or Decimal), as an mpmath number of 60 digits."""
+    """delta of releases whose mu^2 add up to `mu_squared` (an exact Fraction or Decimal), as an mpmath number of 50 digits."""
     mp = _arithmetic()
     total = _checked_total(mu_squared)
     return _delta(mp, mp.sqrt(_exactly(mp, total)), mp.mpf(checked_epsilon(epsilon))) if total else mp.mpf(0)
@@ -128,7 +128,10 @@ def composed_epsilon(mu_squared, delta) -> float:
         lambda epsilon: -mp.exp(epsilon) * mp.ncdf(-mu / 2 - epsilon / mu) / _delta(mp, mu, epsilon),
         start,
     )
-    return _up(mp, exact)
+    epsilon = _up(mp, exact)
+    while _delta(mp, mu, mp.mpf(epsilon)) > delta:
+        epsilon = math.nextafter(epsilon, math.inf)
+    return epsilon
 
 
 # ---- numbers of many digits -----------------------------------------------------------------------------------------
@@ -147,6 +150,8 @@ def _exactly(mp, value: Fraction):
 
 def _delta(mp, mu, epsilon):
     """delta of mu at epsilon; more digits are taken until enough are left after the subtraction."""
+    if epsilon / mu - mu / 2 > 1e6:
+        return mp.ldexp(1, -(10**11))  # more than Phi(-1e6), and far below every float
     digits = _DIGITS
     while True:
         with mp.workdps(digits):
@@ -173,10 +178,12 @@ def _largest_mu(mp, epsilon, delta):
 
 def _newton(mp, value: Callable, slope: Callable, x):
     """Root of a concave function (log delta) from its safe side, where every step stays on that side."""
+    before = mp.mpf(0)
     for _ in range(_STEPS):
         step = value(x) / slope(x)
-        x = x - step
-        if abs(step) < abs(x) * mp.mpf(10) ** (10 - _DIGITS):
+        turned = before * step < 0  # only rounding turns round: this is as close as the digits go
+        x, before = x - step, step
+        if turned or abs(step) < abs(x) * mp.mpf(10) ** (10 - _DIGITS):
             return x
     msg = "the noise level did not converge; please report epsilon, delta and the sensitivity"
     raise RuntimeError(msg)
@@ -184,6 +191,8 @@ def _newton(mp, value: Callable, slope: Callable, x):
 
 def _up(mp, value) -> float:
     """The smallest float that is at least `value`."""
+    if 0 < value < mp.mpf(5e-324):
+        return 5e-324
     nearest = float(value)
     if math.isinf(nearest):
         msg = "this takes more noise than a float can hold; use a larger delta or epsilon, or a smaller sensitivity"
@@ -228,7 +237,9 @@ def checked_squared(sensitivity, sensitivity_squared) -> Fraction:
     return Fraction(int(sensitivity_squared))
 
 
-def mechanism_sigma(mechanism: Mechanism, *, epsilon, delta, sensitivity_squared) -> float:
+def mechanism_sigma(mechanism: Mechanism, *, epsilon, delta, sensitivity_squared, paper_compat: bool = False) -> float:
     """sigma of the named mechanism."""
-    form = {"analytic": analytic_sigma, "classical": classical_sigma}[choose("mechanism", mechanism, get_args(Mechanism))]
-    return form(epsilon=epsilon, delta=delta, sensitivity_squared=sensitivity_squared)
+    given = {"epsilon": epsilon, "delta": delta, "sensitivity_squared": sensitivity_squared}
+    if choose("mechanism", mechanism, get_args(Mechanism)) == "classical":
+        return classical_sigma(**given, paper_compat=paper_compat)
+    return analytic_sigma(**given)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
-import math
 import os
 import platform
 import shutil
@@ -24,6 +23,8 @@ import scipy
 import hushgraph
 from hushgraph.denoise import Denoised, denoise
 from hushgraph.graph import Graph, checked_graph
+from hushgraph.privacy.calibration import mechanism_sigma
+from hushgraph.privacy.noise import lattice_step
 
 if TYPE_CHECKING:
     from hushgraph.privacy.release import Release
@@ -56,6 +57,7 @@ def certificate_of(release: Release) -> dict:
         "mechanism": f"{release.mechanism} Gaussian, rounded to a lattice, sampled exactly from the operating system's entropy",
         "sigma": release.sigma,
         "lattice": release.lattice,
+        "largest_count": release.largest_count,
         "ledger": release.ledger,
         "created": release.created,
         "versions": {
@@ -76,16 +78,17 @@ def _statement(release: Release) -> str:
     )  # fmt: skip
     return (
         f"(epsilon, delta)-differential privacy: for every set S of possible noisy maps, {change} changes P[S] to at most "
-        f"exp({release.epsilon:g}) P[S] + {release.delta:g}; {grounds}."
+        f"exp({release.epsilon!r}) P[S] + {release.delta!r}; {grounds}."
     )
 
 
 def _remarks(release: Release) -> list[str]:
     return [
         "The denoised map and its expected error are computed from the noisy map alone and carry the same guarantee.",
-        "Sums over regions should be taken from the noisy column: they are unbiased, with standard error "
-        f"{math.sqrt(release.sigma**2 + release.lattice**2 / 12):.6g} times the root of the number of values; the denoised map is biased for sums.",
-        "The guarantee is for this release; those charged to the same ledger add up as it says.",
+        "Counts are those after truncation and dropping by the stated caps and rules; that is what all figures here are about.",
+        "Sums over regions should be taken from the noisy column: they are unbiased for those counts, with standard error "
+        f"{release.noise_level:.6g} times the root of the number of values; the denoised map is biased for sums.",
+        "The guarantee is for this release; all releases of the ledger's period together have what its budget says.",
         "No protection against whoever can time the computation or read the memory of the machine.",
     ]
 
@@ -104,6 +107,9 @@ def export(release: Release, folder, *, method, nonnegative: bool, integer: bool
     if target.exists():
         msg = f"{target.name!r} exists already; a release is written into a new folder, so choose another name"
         raise FileExistsError(msg)
+    if not (release.exportable and release.kind == "release"):
+        msg = "only a release is exported: its noise comes from the operating system and was charged for"
+        raise ValueError(msg)
     denoised = denoise(release.graph, release, method=method, nonnegative=nonnegative, integer=integer)
     certificate = release.certificate
     certificate["denoised"] = {"method": method, "nonnegative": nonnegative, "integer": integer, "noise_level": release.noise_level}
@@ -168,7 +174,10 @@ def _digest(path: Path) -> str:
 
 
 def read_release(folder, graph: Graph) -> Release:
-    """The release that was exported into `folder`, for totals and for denoising again; every check sum is compared.
+    """The release that was exported into `folder`, for totals and for denoising again.
+
+    The map must be the file that the certificate describes, and the noise what its epsilon and delta ask for. Certificates are
+    not signed: whether the ledger was charged for this one only its keeper can tell, with `ledger.verify(certificate)`.
 
     Parameters
     ----------
@@ -176,28 +185,55 @@ def read_release(folder, graph: Graph) -> Release:
     graph : Graph
         The public graph it was made on.
     """
-    from hushgraph.privacy.release import Release
+    from hushgraph.privacy.release import _MADE_HERE, Release
 
-    checked_graph(graph)
     folder = Path(folder)
     try:
         known = json.loads((folder / CERTIFICATE).read_text(encoding="utf-8"))
-        intact = known["format"] == FORMAT and known["files"][MAP] == _digest(folder / MAP)
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        msg = f"{folder.name!r} is not the folder of a release: expected {CERTIFICATE} and {MAP}, found a problem ({type(error).__name__})"
-        raise ValueError(msg) from None
-    if not intact:
-        msg = f"{MAP} in {folder.name!r} is not the file that the certificate describes; get both again from the publisher"
+        fault = _fault(known, folder, checked_graph(graph))
+        noisy = np.empty(0) if fault else _noisy_column(folder / MAP, known, graph)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        fault = f"it should hold a whole {CERTIFICATE} and {MAP}, and does not ({type(error).__name__})"
+    if fault:
+        msg = f"{folder.name!r} is not a release on this graph: {fault}; get the folder again from the publisher"
         raise ValueError(msg)
-    if known["graph"]["hash"] != graph.hash:
-        msg = f"the release belongs to another graph ({known['graph']['hash'][:12]}...) than the one given ({graph.hash[:12]}...)"
-        raise ValueError(msg)
-    with (folder / MAP).open(newline="", encoding="utf-8") as file:
-        noisy = np.array([float(row["noisy"]) for row in csv.DictReader(file)])
     windows = None if known["windows"] is None else tuple(known["windows"])
     same = ("epsilon", "delta", "adjacency", "unit", "bound", "caps", "rules", "ledger", "created", "attribution", "not_protected")
+    squared = Fraction(known["sensitivity_squared"])
     return Release(
-        values=noisy if windows is None else noisy.reshape(graph.n, -1), sigma=known["sigma"], kind="release", graph_hash=graph.hash,
-        exportable=True, lattice=known["lattice"], windows=windows, sensitivity_squared=Fraction(known["sensitivity_squared"]),
-        mechanism=known["mechanism"].split()[0], graph=graph, **{name: known[name] for name in same},
+        values=noisy, sigma=known["sigma"], kind="release", graph_hash=graph.hash, exportable=True, lattice=known["lattice"],
+        windows=windows, sensitivity_squared=int(squared) if squared.denominator == 1 else squared,
+        mechanism=known["mechanism"].split()[0], graph=graph, made_by=_MADE_HERE, **{name: known[name] for name in same},
     )  # fmt: skip
+
+
+def _fault(known: dict, folder: Path, graph: Graph) -> str | None:
+    """What is wrong with a certificate, in words; None if nothing is."""
+    if known["format"] != FORMAT or known["public_graph"] is not True or known["adjacency"] not in NEIGHBOURS:
+        return f"the certificate is not one of {FORMAT!r}"
+    if known["graph"]["hash"] != graph.hash:
+        return f"it belongs to another graph ({known['graph']['hash'][:12]}...) than the one given ({graph.hash[:12]}...)"
+    if known["files"][MAP] != _digest(folder / MAP):
+        return f"{MAP} is not the file that the certificate describes"
+    sigma = mechanism_sigma(
+        known["mechanism"].split()[0], epsilon=known["epsilon"], delta=known["delta"],
+        sensitivity_squared=Fraction(known["sensitivity_squared"]),
+    )  # fmt: skip
+    if known["sigma"] < sigma or known["lattice"] != lattice_step(known["sigma"]):
+        return f"its noise is not that of its epsilon and delta (sigma should be {sigma:.6g}): the certificate was edited"
+    return None
+
+
+def _noisy_column(path: Path, known: dict, graph: Graph) -> np.ndarray:
+    """The noisy values, which must be those of the graph's nodes in their order, on the lattice."""
+    with path.open(newline="", encoding="utf-8") as file:
+        rows = [(row["node"], float(row["noisy"])) for row in csv.DictReader(file)]
+    shape = (graph.n,) if known["windows"] is None else (graph.n, len(known["windows"]) - 1)
+    values = np.array([value for _, value in rows])
+    names = np.arange(graph.n) if graph.labels is None else graph.labels
+    expected = np.repeat(names, len(rows) // graph.n if graph.n else 0).tolist()
+    if values.size != np.prod(shape) or [node for node, _ in rows] != list(map(str, expected)):
+        raise ValueError
+    if not np.array_equal(np.rint(values / known["lattice"]) * known["lattice"], values):
+        raise ValueError
+    return values.reshape(shape)

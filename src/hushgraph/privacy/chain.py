@@ -216,13 +216,29 @@ def remember(chain: Chain) -> None:
         file.write(cut + f"{chain.entry} {chain.head}\n".encode())
 
 
-def stamp_of(certificate) -> tuple[str, int, str]:
-    """Identity, entry and head of a certificate."""
+def check_certificate(name: str, identity: str, rows: list[tuple], certificate) -> None:
+    """That a certificate is of this ledger, that its entry is there, and that both say the same."""
+    known, stamp, entry, head = _read_certificate(certificate)
+    if stamp != identity:
+        msg = f"the certificate is of ledger {shown(stamp)}; {name} is ledger {identity}; check the path"
+        raise LedgerError(msg)
+    check_seen(name, rows, [(entry, head)], "a certificate")
+    charged = read_entry(*rows[entry - 1][1:])
+    for field, form in (("epsilon", float), ("delta", float), ("sigma", float), ("sensitivity_squared", Fraction)):
+        if field in known and (charged[field] is None or form(known[field]) != form(charged[field])):
+            msg = (
+                f"the certificate says {field} = {shown(known[field])}, but {name} was charged for {charged[field]}; one was edited"
+            )
+            raise LedgerTampered(msg)
+
+
+def _read_certificate(certificate) -> tuple[dict, str, int, str]:
+    """The certificate, and identity, entry and head of its ledger."""
     try:
         known = json.loads(Path(certificate).read_bytes()) if isinstance(certificate, str | os.PathLike) else certificate
         stamp = known["ledger"]
         if is_count(stamp["entry"], 1) and isinstance(stamp["head"], str):
-            return stamp["identity"], stamp["entry"], stamp["head"]
+            return known, stamp["identity"], stamp["entry"], stamp["head"]
     except (OSError, ValueError, KeyError, TypeError):
         pass
     msg = f"a certificate is a dict, or the path of a JSON file, with ledger = {{identity, entry, head}}; got {shown(certificate)}"

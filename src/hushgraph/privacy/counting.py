@@ -24,12 +24,10 @@ import numpy as np
 
 from hushgraph.checks import checked_count, checked_number, choose, shown
 from hushgraph.graph import Graph, checked_graph
-from hushgraph.privacy.bounding import Tally, bounded_counts
+from hushgraph.privacy.bounding import Tally
 from hushgraph.privacy.calibration import checked_squared
 from hushgraph.privacy.events import EventSource, open_events
 from hushgraph.privacy.places import Windows, node_finder, place_columns
-
-__all__ = ["CountMap", "bounded_counts", "count_events", "declare_counts"]
 
 Adjacency = Literal["add-remove", "change-one"]
 LARGEST_COUNT = 2**52
@@ -104,6 +102,7 @@ def count_events(
     events,
     *,
     unit: str | None = None,
+    unit_column: str | None = None,
     adjacency: Adjacency | None = None,
     max_nodes: int | None = None,
     max_per_node: int | None = None,
@@ -114,7 +113,7 @@ def count_events(
     crs: str | None = None,
     node: str | None = None,
     max_distance: float | None = None,
-    far: Literal["drop", "keep"] = "drop",
+    far: Literal["drop", "keep"] | None = None,
     time: str | None = None,
     windows=None,
     max_cells: int | None = None,
@@ -135,8 +134,10 @@ def count_events(
         One row per event. Files and iterables are read in chunks, so they may be larger than memory. Text is read row by row:
         ids exactly as written, times as ISO 8601.
     unit : str, optional
-        Column of the ids whose events are bounded together (person, vehicle). Without it nothing is cut, and the bound is
-        *assumed*, with a warning.
+        Whose events are bounded together (person, vehicle): the name that ledger and certificate use, and the column of their
+        ids. Without it nothing is cut, and the bound is *assumed*, with a warning.
+    unit_column : str, optional
+        The column of the ids, if it is not named like the unit.
     adjacency : {"add-remove", "change-one"}
         Neighbouring data differ by one unit that is present or absent, or by one unit whose events change in any way.
     max_nodes, max_per_node : int
@@ -150,8 +151,8 @@ def count_events(
         named, the columns node, lon and lat, longitude and latitude, or (planar graphs) x and y are used.
     max_distance : float, optional
         Events further than this from every node are dropped: metres, or units of the plane. Without it all are kept.
-    far : {"drop", "keep"}
-        "keep" records that far events count at their nearest node; it cannot go with max_distance.
+    far : {"drop", "keep"}, optional
+        "drop" goes with max_distance; "keep" says that events count at their nearest node however far it is.
     time, windows : str and h + 1 increasing edges, optional
         Count per node and window [a, b), with `max_cells` and `max_per_cell` in place of max_nodes and max_per_node: one bound
         over the whole (n, h) map.
@@ -180,16 +181,21 @@ def count_events(
     checked_graph(graph)
     form = checked_adjacency(adjacency)
     chunk_rows = checked_count("chunk_rows", chunk_rows, 1)
-    if unit is not None and not isinstance(unit, str):
-        msg = f"unit must be the name of a column of the events; got {shown(unit)}"
-        raise TypeError(msg)
+    for name, value in (("unit", unit), ("unit_column", unit_column)):
+        if value is not None and not isinstance(value, str):
+            msg = f"{name} must be the name of a column of the events, not the column itself; got {type(value).__name__}"
+            raise TypeError(msg)
+    if unit is None and unit_column is not None:
+        msg = "unit_column= says where the ids are; unit= must say whose they are, 'person', say"
+        raise ValueError(msg)
+    ids = unit if unit_column is None else unit_column
     slots = _checked_windows(time, windows)
     caps = checked_caps(
         slots is not None, max_nodes=max_nodes, max_per_node=max_per_node, max_cells=max_cells, max_per_cell=max_per_cell
     )
     distance = _checked_distance(max_distance, far)
     source = open_events(events)
-    names, crs = place_columns(graph, source.columns, node=node, lon=lon, lat=lat, x=x, y=y, crs=crs)
+    names, crs = place_columns(graph, source.columns, may_show=source.may_show, node=node, lon=lon, lat=lat, x=x, y=y, crs=crs)
     if crs is None and distance is not None and source.columns is not None:
         msg = "max_distance needs places; events that name their node= have no distance to it, so leave max_distance out"
         raise ValueError(msg)
@@ -204,9 +210,9 @@ def count_events(
 
     if unit is None:
         warnings.warn(_ASSUMED.format(caps=" and ".join(caps)), UserWarning, stacklevel=2)
-    wanted = list(dict.fromkeys([name for name in (unit, *names, time) if name is not None]))
+    wanted = list(dict.fromkeys([name for name in (ids, *names, time) if name is not None]))
     most, most_each = caps.values()
-    tally = Tally(graph.n * (1 if slots is None else len(slots)), most, most_each, unit)
+    tally = Tally(graph.n * (1 if slots is None else len(slots)), most, most_each, ids)
     _read_all(source, wanted, chunk_rows, find_cell, tally, progress)
     counts = tally.counts()
     return CountMap(
@@ -218,10 +224,13 @@ def count_events(
         bound="assumed" if unit is None else "enforced",
         caps=caps,
         windows=None if slots is None else slots.edges,
-        rules={"place": "node" if crs is None else "nearest node", "max_distance": distance, "far": far},
+        rules={"place": "node"}
+        if crs is None
+        else {"place": "nearest node", "max_distance": distance, "far": _FAR[distance is None]},
     )
 
 
+_FAR = {True: "keep", False: "drop"}  # by whether there is no max_distance
 _ASSUMED = (
     "without unit= nothing bounds what one person or vehicle contributes: {caps} are assumed to hold, not enforced, and the "
     "guarantee is only as good as that; pass unit='...', the column that says whose event it is, to have them enforced"
@@ -278,7 +287,7 @@ def declare_counts(
     """
     form = checked_adjacency(adjacency)
     if not isinstance(unit, str) or not unit.strip():
-        msg = f"unit must say in a word whom the sensitivity is about, 'person' or 'vehicle', say; got {shown(unit)}"
+        msg = f"unit must say in a word whom the sensitivity is about, 'person' or 'vehicle', say; got {type(unit).__name__}"
         raise TypeError(msg)
     squared = checked_squared(sensitivity, sensitivity_squared)
     slots = None if windows is None else Windows(windows)
@@ -358,7 +367,7 @@ def _checked_windows(time, windows) -> Windows | None:
         msg = f"time and windows go together; {missing}, is missing"
         raise ValueError(msg)
     if time is not None and not isinstance(time, str):
-        msg = f"time must be the name of a column of the events; got {shown(time)}"
+        msg = f"time must be the name of a column of the events, not the column itself; got {type(time).__name__}"
         raise TypeError(msg)
     return None if windows is None else Windows(windows)
 
@@ -379,7 +388,10 @@ def checked_caps(with_windows: bool, **caps) -> dict[str, int]:
 
 
 def _checked_distance(max_distance, far) -> float | None:
-    choose("far", far, ("drop", "keep"))
+    choose("far", far, ("drop", "keep", None))
+    if max_distance is None and far == "drop":
+        msg = "far='drop' needs max_distance=, the distance in metres (or units of the plane) beyond which events are dropped"
+        raise ValueError(msg)
     if max_distance is None:
         return None
     if far == "keep":

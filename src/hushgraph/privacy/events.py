@@ -1,8 +1,8 @@
-"""Events as people have them, read in chunks of plain columns; ids of units as exact integers. Knows no graph.
+"""Events as people have them, read in chunks of plain columns. Knows no graph.
 
-Two properties carry the proof of the sensitivity (see `counting.py`). Every row is read by itself: what a row means never
-depends on the rows around it, as it would if formats or types were guessed from a column. And ids are compared exactly: two
-people whose ids were merged by a float or a hash would share one bound.
+A property that carries the proof of the sensitivity (see `counting.py`): every row is read by itself: what a row means never
+depends on the rows around it, as it would if formats or types were guessed from a column, or if a quotation mark in one line of
+a CSV file could swallow the next.
 
 Errors name columns and positions of rows. They carry no values, not even in the exception behind them, so nothing is raised
 while another exception is being handled.
@@ -10,15 +10,15 @@ while another exception is being handled.
 
 from __future__ import annotations
 
+import csv
+import gzip
+import io
 import os
-import uuid
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from decimal import Decimal
 from importlib import import_module
 from itertools import chain
-from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +26,8 @@ import numpy as np
 
 Chunk = dict[str, Any]  # name of a column -> pandas Series
 _NO_FILE = "the events file does not exist or is a folder; check the path given as events"
-_BAD_TEXT = (
-    "the CSV file cannot be read near data row {row}: it is truncated, not UTF-8, or its rows differ in their number of fields; "
-    "check that it was copied whole"
-)
+_BAD_TEXT = "the CSV file cannot be read near data row {row}: it is truncated or damaged; check that it was copied whole"
+_NO_COLUMN = "the file's first line names {found} columns, not {name!r}; does it begin with a line of names, separated by commas?"
 _BAD_PARQUET = "the parquet file cannot be read near data row {row}: it is truncated or damaged; check that it was copied whole"
 
 
@@ -51,16 +49,17 @@ class EventSource:
 
     columns: list | None
     read: Callable[[list[str], int], Iterator[Chunk]]
+    may_show: bool = True  # the first line of a text file may be somebody's row
 
     def chunks(self, names: list[str], chunk_rows: int) -> Iterator[Chunk]:
         """At most `chunk_rows` rows of the named columns at a time, in the order of the source."""
         if self.columns is not None:
-            check_columns(names, self.columns)
+            check_columns(names, self.columns, may_show=self.may_show)
         return self.read(names, chunk_rows)
 
 
 def open_events(events) -> EventSource:
-    """A source from a DataFrame, a dict of equally long columns, a .csv, .csv.gz or .parquet file, or an iterable of tables.
+    """A source from a DataFrame, a dict of equally long columns, a .csv, .csv.gz or .parquet file, or an iterable of these.
 
     Examples
     --------
@@ -83,12 +82,15 @@ def open_events(events) -> EventSource:
     raise TypeError(msg)
 
 
-def check_columns(names: list[str], columns: list) -> None:
+def check_columns(names: list[str], columns: list, *, may_show: bool = True) -> None:
     """Every name must be one of the columns, once."""
     for name in names:
+        if name not in columns and not may_show:
+            raise ValueError(_NO_COLUMN.format(found=len(columns), name=name))
         if columns.count(name) != 1:
             fault = f"have no column {name!r}" if name not in columns else f"have more than one column {name!r}"
-            msg = f"the events {fault}; the columns are {columns}; name one of them, or rename"
+            listed = f"; the columns are {columns}" if may_show else ""
+            msg = f"the events {fault}{listed}; name one of them, or rename"
             raise ValueError(msg)
 
 
@@ -106,13 +108,16 @@ def _open_iterable(events) -> EventSource:
 
     def read(names, chunk_rows):
         for number, table in enumerate(chain(head, iterator)):
-            if not _is_table(table):
-                msg = f"chunk {number} of the events must be a DataFrame or a dict of columns; got {type(table).__name__}"
+            if not _is_table(table) and not isinstance(table, str | os.PathLike):
+                msg = f"chunk {number} of the events must be a DataFrame, a dict of columns or a path; got {type(table).__name__}"
                 raise TypeError(msg)
-            check_columns(names, _names(table))
-            yield from _slices(table, names, chunk_rows)
+            yield from open_events(table).chunks(names, chunk_rows)
 
-    return EventSource(_names(head[0]) if head and _is_table(head[0]) else None, read)
+    first = head[0] if head else None
+    if not _is_table(first) and not isinstance(first, str | os.PathLike):
+        return EventSource(None, read)
+    known = open_events(first)
+    return EventSource(known.columns, read, known.may_show)
 
 
 def _next_of(iterator) -> Iterator:
@@ -139,7 +144,9 @@ def _series(values, name: str):
         msg = f"column {name!r} of the events is a masked array, and the mask would be lost; fill it first: filled(...)"
         raise TypeError(msg)
     if hasattr(values, "dtype") and getattr(values, "ndim", 0) == 1:
-        return pandas.Series(values, dtype=object) if values.dtype == object else pandas.Series(values)
+        form = {"dtype": object} if values.dtype == object else {}
+        fault = f"column {name!r} of the events, of dtype {values.dtype}, cannot be read by pandas; convert it first"
+        return _tried(lambda: pandas.Series(values, **form), (ValueError, TypeError, OverflowError), fault)
     if isinstance(values, str | bytes | Mapping) or getattr(values, "ndim", 1) != 1 or not isinstance(values, Iterable):
         msg = f"column {name!r} of the events must be one-dimensional, one value per event; got {type(values).__name__}"
         raise TypeError(msg)
@@ -156,9 +163,7 @@ def _series(values, name: str):
 def _open_file(path: Path) -> EventSource:
     name = path.name.lower()
     if not name.endswith((".csv", ".csv.gz", ".parquet")):
-        msg = (
-            f"events files must end in .csv, .csv.gz or .parquet; this one ends in {path.suffix!r}; convert it, or pass a DataFrame"
-        )
+        msg = "events files must end in .csv, .csv.gz or .parquet; convert this one, or pass a DataFrame"
         raise ValueError(msg)
     if not path.is_file():
         raise FileNotFoundError(_NO_FILE)
@@ -166,22 +171,63 @@ def _open_file(path: Path) -> EventSource:
 
 
 def _open_csv(path: Path) -> EventSource:
-    """Everything is read as text exactly as written: ids keep leading zeros, and no type is guessed."""
-    pandas = extra("pandas")
-    faults = (ValueError, OSError, EOFError, zlib.error, pandas.errors.ParserError)
-    options = {"dtype": str, "na_filter": False, "index_col": False, "encoding": "utf-8", "compression": "infer"}
-    header = _tried(lambda: pandas.read_csv(path, header=None, nrows=1, **options), faults, _BAD_TEXT.format(row=0))
+    """A row is a line, read by itself and as text: ids keep leading zeros, no type is guessed, no line swallows another."""
+    faults = (OSError, EOFError, zlib.error)
+
+    def lines():
+        file = gzip.open(path, "rt", **_TEXT) if path.name.lower().endswith(".gz") else path.open(**_TEXT)  # noqa: SIM115
+        with file:
+            yield next(file, "")
+            while block := file.readlines(_BLOCK):
+                yield block
+
+    head = _tried(lambda: next(lines()), faults, _BAD_TEXT.format(row=0))
+    columns = _fields(head) if head.strip() else None
+    if columns is None:
+        raise ValueError(_BAD_TEXT.format(row=0))
 
     def read(names, chunk_rows):
-        row = 0
-        form = {"usecols": names, "chunksize": chunk_rows, **options}
-        reader = _tried(lambda: pandas.read_csv(path, **form), faults, _BAD_TEXT.format(row=row))
-        with reader:
-            while len(chunk := _tried(lambda: next(reader, ()), faults, _BAD_TEXT.format(row=row))):
+        row, blocks, waiting = 0, lines(), []
+        _tried(lambda: next(blocks), faults, _BAD_TEXT.format(row=0))
+        while True:
+            block = _tried(lambda: next(blocks, None), faults, _BAD_TEXT.format(row=row))
+            waiting += block or []
+            while len(waiting) >= chunk_rows or (block is None and waiting):
+                chunk, waiting = waiting[:chunk_rows], waiting[chunk_rows:]
                 row += len(chunk)
-                yield {name: chunk[name] for name in names}
+                yield _parsed(chunk, columns, names)
+            if block is None:
+                return
 
-    return EventSource(header.iloc[0].tolist(), read)  # as written: a name that comes twice is seen
+    return EventSource(columns, read, may_show=False)
+
+
+_TEXT: dict[str, Any] = {"encoding": "utf-8-sig", "errors": "replace", "newline": None}
+_BLOCK = 1 << 24  # characters read at a time
+
+
+def _parsed(lines: list[str], columns: list, names: list[str]) -> Chunk:
+    """Columns of text from lines: those without quotation marks together, the others one by one; bad ones are dropped."""
+    pandas = extra("pandas")
+    plain = [line for line in lines if '"' not in line and not line.isspace()]
+    quoted = [row for row in (_fields(line) for line in lines if '"' in line) if row is not None and len(row) <= len(columns)]
+    places = [columns.index(name) for name in names]
+    table = pandas.read_csv(
+        io.StringIO("".join(plain)), header=None, names=range(len(columns)), usecols=places, dtype=str, na_filter=False,
+        index_col=False, quoting=csv.QUOTE_NONE, on_bad_lines="skip", skip_blank_lines=True,
+    )  # fmt: skip
+    rows = [[row[place] if place < len(row) else "" for place in places] for row in quoted]
+    rest = pandas.DataFrame(rows, columns=places, dtype=str) if rows else table.iloc[:0]
+    both = pandas.concat([table[places], rest[places]], ignore_index=True) if len(rest) else table
+    return {name: both[place] for name, place in zip(names, places, strict=True)}
+
+
+def _fields(line: str) -> list[str] | None:
+    """The fields of one line, None if its quotation marks do not match."""
+    try:
+        return next(csv.reader([line], strict=True), [])
+    except csv.Error:
+        return None
 
 
 def _open_parquet(path: Path) -> EventSource:
@@ -233,7 +279,8 @@ def numbers(column, name: str) -> np.ndarray:
     """
     kind = getattr(column.dtype, "kind", "O")
     if kind in "iuf":
-        return column.to_numpy(dtype=np.float64, na_value=np.nan)
+        with np.errstate(over="ignore"):  # a longdouble that becomes infinite is no place
+            return column.to_numpy(dtype=np.float64, na_value=np.nan)
     if kind not in "OUT":
         msg = f"column {name!r} of the events must hold numbers; got dtype {column.dtype}; convert it first"
         raise TypeError(msg)
@@ -250,122 +297,3 @@ def _number(value) -> float:
         return float(value)
     except (TypeError, ValueError, OverflowError):
         return np.nan
-
-
-def factorized(column) -> tuple[np.ndarray, list]:
-    """(codes, values): each row's position in the list of distinct values, -1 for nulls. Equal means `==`, never a hash alone."""
-    pandas = extra("pandas")
-    if _is_arrow_text(column) or getattr(column.dtype, "kind", "O") in "iuf":
-        codes, values = pandas.factorize(column.array)  # text as Arrow holds it: lengths are compared too, so NUL ends nothing
-        return codes, values.tolist()
-    position: dict = {}
-    rows = column.astype(object).tolist()
-    return np.fromiter((position.setdefault(x, len(position)) for x in rows), dtype=np.int64, count=len(rows)), list(position)
-
-
-def _is_arrow_text(column) -> bool:
-    arrays = extra("pandas").arrays
-    return isinstance(column.array, arrays.ArrowStringArray | arrays.ArrowExtensionArray) and column.dtype.type is str
-
-
-# ---- units ----------------------------------------------------------------------------------------------------------
-
-
-class UnitCodes:
-    """Ids of units as 0, 1, 2, ... in order of first appearance, the same number in every chunk; -1 for a missing id.
-
-    None, NaN, NA and empty text are missing. All ids must be of one type, since 1, "1" and True may or may not be the same
-    person: floats of one width, integers, text, bytes, Decimal or UUID.
-
-    Examples
-    --------
-    >>> import pandas
-    >>> people = UnitCodes("person")
-    >>> people.add(pandas.Series(["ann", "bob", None]))[0].tolist()
-    [0, 1, -1]
-    >>> codes, new = people.add(pandas.Series(["eve", "bob"]))
-    >>> codes.tolist(), new
-    ([2, 1], ['eve'])
-    """
-
-    def __init__(self, name: str):
-        self.name = name
-        self.rows = 0
-        self._kind: str | None = None
-        self._code: dict = {}
-
-    def add(self, column) -> tuple[np.ndarray, list]:
-        """The codes of a chunk's rows, and the ids not seen before in the order of their codes."""
-        kind = self._kind_of(column)
-        if kind is not None and self._kind not in (None, kind):
-            self._refuse(f"holds {self._kind} ids in some chunks and {kind} ids in others (from row {self.rows})")
-        self._kind = kind or self._kind
-        self.rows += len(column)
-        if kind is None:
-            return np.full(len(column), -1, dtype=np.int64), []
-        codes, ids = factorized(column)
-        before, known = len(self._code), self._code
-        table = np.fromiter(
-            (-1 if _is_missing(x) else known.setdefault(x, len(known)) for x in ids), dtype=np.int64, count=len(ids)
-        )
-        new = [ids[i] for i in np.flatnonzero(table >= before)]
-        return np.append(table, -1)[codes], new  # the code -1 takes the last entry
-
-    def _kind_of(self, column) -> str | None:
-        """The one type of the ids in a chunk; None if all are missing."""
-        kind = getattr(column.dtype, "kind", "O")
-        if kind in "iu":
-            return "integer"
-        if kind == "f":
-            return f"float{8 * column.dtype.itemsize}"
-        if _is_arrow_text(column):
-            return "text"
-        rows = column.astype(object).tolist()
-        kinds = {of_type: _kind_of_type(of_type) for of_type in set(map(type, rows))}
-        if "float64" in kinds.values() and set(kinds.values()) - {"float64", None}:
-            rows = [None if isinstance(x, float) and x != x else x for x in rows]  # NaN among text is a missing id, not a float
-            kinds = {of_type: _kind_of_type(of_type) for of_type in set(map(type, rows))}
-        found = sorted({kind for kind in kinds.values() if kind is not None})
-        if len(found) > 1:
-            places = ", ".join(f"{kind} in row {self.rows + _first(rows, kinds, kind)}" for kind in found)
-            self._refuse(f"mixes ids of different types ({places})")
-        if found and found[0] not in ("integer", "float64", "text", "bytes", "Decimal", "UUID"):
-            row = self.rows + _first(rows, kinds, found[0])
-            self._refuse(f"holds ids of type {found[0]} (row {row}); integers or text are expected")
-        return found[0] if found else None
-
-    def _refuse(self, fault: str):
-        msg = f"column {self.name!r} (unit=) {fault}; turn all ids that are not missing into text: astype(str)"
-        raise TypeError(msg)
-
-
-def _kind_of_type(of_type: type) -> str | None:
-    if of_type.__name__ in _ABSENT:
-        return None
-    if issubclass(of_type, bool | np.bool_):
-        return "bool"
-    for kind, bases in _KINDS.items():
-        if issubclass(of_type, bases):
-            return kind
-    return of_type.__name__
-
-
-_ABSENT = ("NoneType", "NAType", "NaTType")
-_KINDS: dict[str, Any] = {
-    "integer": Integral,
-    "float64": (float, np.float64),
-    "text": str,
-    "bytes": bytes,
-    "Decimal": Decimal,
-    "UUID": uuid.UUID,
-}
-
-
-def _first(rows: list, kinds: dict, kind: str) -> int:
-    return next(i for i, x in enumerate(rows) if kinds[type(x)] == kind)
-
-
-def _is_missing(value) -> bool:
-    if isinstance(value, str | bytes):
-        return not value
-    return type(value).__name__ in _ABSENT or value != value

@@ -16,8 +16,7 @@ import secrets
 import sqlite3
 import threading
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import suppress
 from dataclasses import InitVar, dataclass, field
 from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
@@ -26,26 +25,24 @@ from pathlib import Path
 from hushgraph.checks import checked_number, checked_sigma, choose, shown
 from hushgraph.privacy.calibration import analytic_sigma, checked_delta, composed_delta, composed_epsilon
 from hushgraph.privacy.chain import (
-    KEEP,
     BudgetExceeded,
     Chain,
     LedgerError,
     LedgerTampered,
+    check_certificate,
     check_seen,
     checked_sensitivity,
     next_entry,
     read_entry,
     remember,
-    stamp_of,
     total_after,
     verified,
     witnessed,
 )
+from hushgraph.privacy.ledger_file import SCHEMA, new_file, rows_of, transaction
 
 __all__ = ["BudgetExceeded", "Charge", "Ledger", "LedgerError", "LedgerTampered"]
 ADJACENCIES = ("add-remove", "change-one")
-_SCHEMA = "CREATE TABLE entries (entry INTEGER PRIMARY KEY, fields TEXT NOT NULL, head TEXT NOT NULL)"
-_PATIENCE = 60.0  # seconds to wait for another process
 _MOST = 1e6  # epsilon: beyond it nothing is private, and numbers overflow
 _MADE_HERE = object()
 
@@ -84,45 +81,7 @@ class Charge:
         raise LedgerError(msg)
 
 
-# ---- the file -------------------------------------------------------------------------------------------------------
-
-
-@contextmanager
-def _transaction(path: Path, begin: str, refusal: str = "") -> Iterator[sqlite3.Connection]:
-    """One connection and one transaction, committed durably if the block ends well; an existing file only."""
-    if not os.path.isfile(path):
-        msg = f"{refusal}there is no ledger {path}; check the path, or make one with Ledger.create(path, ...)"
-        raise LedgerError(msg)
-    try:
-        connection = sqlite3.connect(f"{path.as_uri()}?mode=rw", uri=True, timeout=_PATIENCE, isolation_level=None)
-        try:
-            connection.text_factory = lambda raw: raw.decode(errors="replace")
-            modes = [connection.execute("PRAGMA journal_mode=DELETE").fetchone()[0]]
-            connection.execute("PRAGMA synchronous=EXTRA")  # FULL, and a power failure cannot bring a finished journal back
-            modes.append(connection.execute("PRAGMA synchronous").fetchone()[0])
-            if modes != ["delete", 3]:
-                msg = f"{refusal}SQLite cannot write {path} durably here (journal and synchronous are {modes}); use another disk"
-                raise LedgerError(msg)
-            connection.execute(f"BEGIN {begin}")
-            yield connection
-            connection.execute("COMMIT")
-        finally:
-            connection.close()  # takes back what was not committed
-    except sqlite3.OperationalError as error:
-        msg = f"{refusal}the ledger {path} cannot be used now: {error}; make room or give access, and try again"
-        raise LedgerError(msg) from error
-    except sqlite3.DatabaseError as error:
-        msg = f"{refusal}{path} is no ledger, or is damaged: {error}; {KEEP}"
-        raise LedgerTampered(msg) from error
-
-
-def _rows(path: Path, connection: sqlite3.Connection) -> list[tuple]:
-    """All entries; a file with other tables, or with triggers, is none of ours."""
-    schema = connection.execute("SELECT type, name, sql FROM sqlite_master").fetchall()
-    if schema and schema != [("table", "entries", _SCHEMA)]:
-        msg = f"{path} is an SQLite file, but no ledger, or its tables were altered; check the path; {KEEP}"
-        raise LedgerTampered(msg)
-    return connection.execute("SELECT entry, fields, head FROM entries ORDER BY entry").fetchall() if schema else []
+# ---- the ledger -----------------------------------------------------------------------------------------------------
 
 
 def _insert(connection: sqlite3.Connection, key: bytes | None, chain: Chain | None, **fields) -> Chain:
@@ -130,9 +89,6 @@ def _insert(connection: sqlite3.Connection, key: bytes | None, chain: Chain | No
     text, after = next_entry(chain, key, **fields)
     connection.execute("INSERT INTO entries VALUES (?, ?, ?)", (after.entry, text, after.head))
     return after
-
-
-# ---- the ledger -----------------------------------------------------------------------------------------------------
 
 
 class Ledger:
@@ -175,7 +131,7 @@ class Ledger:
         adjacency : {"add-remove", "change-one"}
             What neighbouring data sets are.
         epsilon, delta : float
-            The budget: all releases charged here are together (epsilon, delta)-differentially private.
+            The budget: all releases of a period are together (epsilon, delta)-differentially private.
         period : str, optional
             Name of the time the budget is for; `renew` starts another one.
         key : bytes, optional
@@ -186,22 +142,10 @@ class Ledger:
         names["adjacency"] = choose("adjacency", adjacency, ADJACENCIES)
         budget = _checked_budget(epsilon, delta)
         period = None if period is None else _checked_name("period", period)
-        try:
-            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666))
-        except FileExistsError as error:
-            msg = f"{path} exists already; use it with Ledger.open(path), or choose another name"
-            raise LedgerError(msg) from error
-        except OSError as error:
-            msg = f"the ledger {path} cannot be created: {error.strerror}; its folder must exist and be writable"
-            raise LedgerError(msg) from error
         origin = {"format": 1, "identity": secrets.token_hex(16), "keyed": key is not None, "kind": "create", "note": None}
-        try:
-            with _transaction(path, "IMMEDIATE", "nothing was created: ") as connection:
-                connection.execute(_SCHEMA)
-                chain = _insert(connection, key, None, **origin, **names, **budget, period=period)
-        except BaseException:
-            path.unlink(missing_ok=True)
-            raise
+        with new_file(path) as draft, transaction(draft, "IMMEDIATE", "nothing was created: ") as connection:
+            connection.execute(SCHEMA)
+            chain = _insert(connection, key, None, **origin, **names, **budget, period=period)
         ledger = cls(path, chain, key=key)
         ledger._keep(chain)
         return ledger
@@ -210,16 +154,27 @@ class Ledger:
     def open(cls, path, *, dataset=None, unit=None, adjacency=None, key=None) -> Ledger:
         """An existing ledger, verified from its first entry on; names that are given must be the stored ones."""
         path, key = _checked_path(path), _checked_key(key)
-        with _transaction(path, "DEFERRED") as connection:
-            rows = _rows(path, connection)
+        with transaction(path, "DEFERRED") as connection:
+            rows = rows_of(path, connection)
             chain = verified(path.name, rows, key=key, known=None)
-            check_seen(path.name, rows, witnessed(chain.identity), "this machine")
+            seen = witnessed(chain.identity)
+            check_seen(path.name, rows, seen, "this machine")
         for name, given in (("dataset", dataset), ("unit", unit), ("adjacency", adjacency)):
             stored = getattr(chain, name)
             if given is not None and given != stored:
                 msg = f"the ledger {path.name} is for {name}={stored!r}; got {shown(given)}; open the ledger that was made for it"
                 raise LedgerError(msg)
-        return cls(path, chain, key=key)
+        ledger = cls(path, chain, key=key)
+        if (chain.entry, chain.head) not in seen:
+            with suppress(OSError, RuntimeError):  # a charge would warn
+                remember(chain)
+        return ledger
+
+    def __reduce_ex__(self, protocol):
+        if self._key is not None:
+            msg = "a ledger with a key is not pickled, since the key would go along; open it again: Ledger.open(path, key=...)"
+            raise TypeError(msg)
+        return super().__reduce_ex__(protocol)
 
     def charge(self, *, sensitivity_squared, sigma, epsilon, delta, note=None) -> Charge:
         """Pay for one release before its noise is drawn.
@@ -249,7 +204,7 @@ class Ledger:
         if composed_delta(alone, claim["epsilon"]) > claim["delta"]:
             msg = f"sigma = {sigma} is too small for epsilon = {epsilon}, delta = {delta}; use analytic_sigma(...)"
             raise ValueError(msg)
-        with _transaction(self.path, "IMMEDIATE", "nothing was charged and nothing may be released: ") as connection:
+        with transaction(self.path, "IMMEDIATE", "nothing was charged and nothing may be released: ") as connection:
             chain, _ = self._current(connection)
             total = total_after(chain.mu_squared, squared, sigma)
             fits = composed_delta(total, chain.epsilon) <= chain.delta
@@ -270,7 +225,7 @@ class Ledger:
         """Start a new period with a new budget, nothing of it spent: a decision about people's privacy, kept with its reason."""
         budget = _checked_budget(epsilon, delta)
         period, reason = _checked_name("period", period), _checked_name("reason", reason)
-        with _transaction(self.path, "IMMEDIATE", "nothing was renewed: ") as connection:
+        with transaction(self.path, "IMMEDIATE", "nothing was renewed: ") as connection:
             chain, _ = self._current(connection)
             if period in chain.periods:
                 msg = f"the ledger {self.path.name} had a period {period!r} already; give the new one a name of its own"
@@ -279,14 +234,10 @@ class Ledger:
         self._keep(chain)
 
     def verify(self, *certificates) -> None:
-        """Read the whole file again; each certificate (a dict, or the path of a JSON file) must find its entry in it."""
+        """Read the whole file again; each certificate (a dict, or the path of a JSON file) must say what its entry says."""
         chain, rows = self._read(afresh=True)
         for certificate in certificates:
-            identity, entry, head = stamp_of(certificate)
-            if identity != chain.identity:
-                msg = f"the certificate is of ledger {shown(identity)}; {self.path.name} is ledger {chain.identity}; check the path"
-                raise LedgerError(msg)
-            check_seen(self.path.name, rows, [(entry, head)], "a certificate")
+            check_certificate(self.path.name, chain.identity, rows, certificate)
 
     def remaining(self, delta=None) -> float:
         """Largest epsilon of one more analytic release at `delta` (the budget's by default), rounded down; 0 if none fits."""
@@ -342,13 +293,13 @@ class Ledger:
 
     def _current(self, connection, *, afresh: bool = False) -> tuple[Chain, list[tuple]]:
         """The file as it is now, in which everything must be that this object and this machine have seen."""
-        rows, seen = _rows(self.path, connection), self._seen
+        rows, seen = rows_of(self.path, connection), self._seen
         check_seen(self.path.name, rows, [(seen.entry, seen.head)], "this process")
         check_seen(self.path.name, rows, witnessed(self.identity), "this machine")
         return verified(self.path.name, rows, key=self._key, known=None if afresh else seen), rows
 
     def _read(self, *, afresh: bool = False) -> tuple[Chain, list[tuple]]:
-        with _transaction(self.path, "DEFERRED") as connection:
+        with transaction(self.path, "DEFERRED") as connection:
             chain, rows = self._current(connection, afresh=afresh)
         self._seen = chain
         return chain, rows

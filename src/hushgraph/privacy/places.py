@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 
 import numpy as np
 from scipy.spatial import cKDTree
 
 from hushgraph.checks import as_array, shown
 from hushgraph.graph import Graph
-from hushgraph.privacy.events import Chunk, extra, factorized, numbers
+from hushgraph.privacy.events import Chunk, extra, numbers
+from hushgraph.privacy.units import factorized
 
 EARTH_RADIUS = 6_371_008.8  # metres, mean
 _FOUND = (("node",), ("lon", "lat"), ("longitude", "latitude"), ("x", "y"))
@@ -22,12 +23,14 @@ _AWARE = r"[T ]\d\d.*(?:[Zz]|[+-]\d\d(?::?\d\d)?)\s*$"  # an ISO 8601 time that 
 # ---- which columns say where ----------------------------------------------------------------------------------------
 
 
-def place_columns(graph: Graph, columns: list | None, *, node=None, lon=None, lat=None, x=None, y=None, crs=None):
+def place_columns(
+    graph: Graph, columns: list | None, *, may_show: bool = True, node=None, lon=None, lat=None, x=None, y=None, crs=None
+):
     """(names, crs) of the columns that say where: names is (node,) or a pair; found by their usual names if none are given."""
     given = {name: value for name, value in {"node": node, "lon": lon, "lat": lat, "x": x, "y": y}.items() if value is not None}
     for name, value in given.items():
         if not isinstance(value, str):
-            msg = f"{name} must be the name of a column of the events; got {shown(value)}"
+            msg = f"{name} must be the name of a column of the events, not the column itself; got {type(value).__name__}"
             raise TypeError(msg)
     if given and set(given) not in ({"node"}, {"lon", "lat"}, {"x", "y"}):
         msg = f"say where events are in one way: node=, or lon= and lat=, or x= and y= with crs=; got {', '.join(given)}"
@@ -38,7 +41,7 @@ def place_columns(graph: Graph, columns: list | None, *, node=None, lon=None, la
     if given:
         names, kind = tuple(given.values()), next(iter(given))
     else:
-        names = _found_columns(graph, columns, crs)
+        names = _found_columns(graph, columns, crs, may_show)
         kind = "lon" if names[0] == "longitude" else names[0]
     if kind == "x" and crs is None and given:
         msg = (
@@ -51,7 +54,7 @@ def place_columns(graph: Graph, columns: list | None, *, node=None, lon=None, la
     return names, crs
 
 
-def _found_columns(graph: Graph, columns: list | None, crs) -> tuple:
+def _found_columns(graph: Graph, columns: list | None, crs, may_show: bool) -> tuple:
     if columns is None:  # no chunk at all: nothing to find, nothing to count
         return ("node",)
     named = [names for names in _FOUND if all(name in columns for name in names)]
@@ -59,8 +62,9 @@ def _found_columns(graph: Graph, columns: list | None, crs) -> tuple:
     if len(fits) == 1:
         return fits[0]
     fault = f"in more than one way ({' and '.join('+'.join(names) for names in fits)})" if fits else "under no usual name"
+    listed = f"the columns {columns}" if may_show else f"the {len(columns)} columns that the first line of the file names"
     msg = (
-        f"the columns {columns} say where the events are {fault}; name them: node='...', or lon='...' and lat='...' (degrees), "
+        f"{listed} say where the events are {fault}; name them: node='...', or lon='...' and lat='...' (degrees), "
         "or x='...', y='...' and crs='planar' or 'EPSG:...'"
     )
     raise ValueError(msg)
@@ -113,9 +117,7 @@ def node_finder(graph: Graph, names: tuple, crs: str | None, max_distance: float
             everywhere = bool(known.all())
             points = to_plane(first, second) if everywhere else to_plane(first[known], second[known])
             distance, nearest = tree.query(points, workers=-1)
-            nearest = nearest % graph.n
-            if max_distance is not None:
-                nearest = np.where(distance <= max_distance, nearest, -1)
+            nearest = np.where(distance <= (np.finfo(float).max if max_distance is None else max_distance), nearest % graph.n, -1)
             node[... if everywhere else known] = nearest
         return node
 
@@ -182,11 +184,9 @@ def _by_label(graph: Graph, name: str) -> Callable[[Chunk], np.ndarray]:
             raise TypeError(msg)
         try:
             codes, values = factorized(column)
-        except TypeError:
-            codes, values = None, []
-        if codes is None:
-            msg = f"column {name!r} must hold labels of nodes: text, numbers or tuples of them; lists and arrays cannot be labels"
-            raise TypeError(msg)
+        except TypeError:  # lists and the like are no labels: such rows are at no known node
+            values = [value if isinstance(value, Hashable) else None for value in column.tolist()]
+            codes = np.arange(len(values))
         table = np.fromiter((number_of(value) for value in values), dtype=np.int64, count=len(values))
         return np.append(table, -1)[codes]
 
@@ -261,7 +261,13 @@ class Windows:
         if kind in "iufbm":
             msg = f"windows are times, but column {name!r} has dtype {column.dtype}; convert it with pandas.to_datetime"
             raise TypeError(msg)
-        times, aware = _times(column) if kind == "M" else self._read(column, name)
+        if kind != "M":
+            times, aware = self._read(column, name), self.kind == "aware"
+        elif (found := _times(column)) is None:
+            msg = f"column {name!r}, of dtype {column.dtype}, cannot be read as times; convert it with pandas.to_datetime"
+            raise TypeError(msg)
+        else:
+            times, aware = found
         if aware != (self.kind == "aware"):
             have, lack = (f"column {name!r}", "windows") if aware else ("windows", f"column {name!r}")
             msg = f"{have} has a time zone and {lack} has none; give both one, or take it off: tz_convert('...').tz_localize(None)"
@@ -272,16 +278,20 @@ class Windows:
         )  # t >= a is t >= ceil(a) in whole units
         return _window_of(edges, times.astype(np.int64), ~np.isnat(times))
 
-    def _read(self, column, name: str) -> tuple[np.ndarray, bool]:
-        """Text as ISO 8601, each row by itself: a format guessed from one row would change what the others mean."""
+    def _read(self, column, name: str) -> np.ndarray:
+        """Text as ISO 8601, each row by itself: a format guessed from one row would change what the others mean.
+
+        A row with a time zone where windows have none, or without where they have one, is a row without a time.
+        """
         pandas = extra("pandas")
         texts = column.fillna("")
         if column.dtype == object:
             texts = pandas.Series([_iso_text(value) for value in column.tolist()], dtype=object)
         times = pandas.to_datetime(texts, format="ISO8601", errors="coerce", utc=True)
-        zoned = texts.str.contains(_AWARE, regex=True).to_numpy(dtype=bool) & times.notna().to_numpy()
-        wrong = (zoned != (self.kind == "aware")) & times.notna().to_numpy()
-        return times.dt.tz_localize(None).to_numpy(), (self.kind == "aware") != bool(wrong.any())
+        zoned = texts.str.contains(_AWARE, regex=True).to_numpy(dtype=bool)
+        values = times.dt.tz_localize(None).to_numpy(copy=True)
+        values[zoned != (self.kind == "aware")] = np.datetime64("NaT")
+        return values
 
 
 def _iso_text(value):
@@ -292,13 +302,16 @@ def _iso_text(value):
     return value if isinstance(value, str) else ""
 
 
-def _times(column) -> tuple[np.ndarray, bool]:
-    """A column of times as datetime64 of seconds or finer, in UTC if it has a time zone; and whether it has."""
-    if not isinstance(column.dtype, np.dtype) and not hasattr(column.dtype, "tz"):
-        column = extra("pyarrow").array(column).to_pandas()  # an Arrow type of pandas
-    aware = getattr(column.dtype, "tz", None) is not None
-    times = (column.dt.tz_convert("UTC").dt.tz_localize(None) if aware else column).to_numpy()
-    return times, aware
+def _times(column) -> tuple[np.ndarray, bool] | None:
+    """A column of times as datetime64 of seconds or finer, in UTC if it has a time zone; and whether it has. None: not times."""
+    try:
+        if not isinstance(column.dtype, np.dtype) and not hasattr(column.dtype, "tz"):
+            column = extra("pyarrow").array(column).to_pandas()  # an Arrow type of pandas
+        aware = getattr(column.dtype, "tz", None) is not None
+        times = (column.dt.tz_convert("UTC").dt.tz_localize(None) if aware else column).to_numpy()
+    except (TypeError, ValueError, AttributeError, OverflowError):
+        return None
+    return (times, aware) if times.dtype.kind == "M" and np.datetime_data(times.dtype)[0] in _TICKS else None
 
 
 def _window_of(edges: np.ndarray, values: np.ndarray, known: np.ndarray) -> np.ndarray:

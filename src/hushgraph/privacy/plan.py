@@ -13,7 +13,6 @@ from hushgraph.checks import checked_count, checked_number, checked_seed, choose
 from hushgraph.datasets.generated import city
 from hushgraph.denoise import Method, denoise
 from hushgraph.graph import Graph, checked_graph
-from hushgraph.metrics import snr
 from hushgraph.privacy.calibration import checked_delta, checked_epsilon, mechanism_sigma
 from hushgraph.privacy.counting import checked_adjacency, checked_caps, squared_sensitivity
 from hushgraph.privacy.noise import checked_lattice_sigma
@@ -27,7 +26,7 @@ EPSILONS = (0.1, 0.2, 0.5, 1.0, 2.0)
 class PlanRow:
     """One epsilon: its noise, and the error to expect per value before and after denoising (root mean square).
 
-    `snr_noisy` and `snr_denoised` are in dB, on the generated counts; `smallest_region` is the number of values that a
+    `snr_noisy` and `snr_denoised` are in dB over all values of the generated counts (NaN if there are none); `smallest_region` is the number of values that a
     region of average density must hold for its total to be reliable, `smallest_total` the number of events in it.
     """
 
@@ -60,8 +59,8 @@ class Plan:
             f"   total within {self.reliable:.0%} needs"
         )
         lines = [
-            f"{row.epsilon:>8g}{row.sigma:>9.3g}{row.error_noisy:>13.2f}{row.error_denoised:>10.2f}{row.snr_noisy:>9.1f} dB"
-            f"{row.snr_denoised:>7.1f} dB   {row.smallest_region:,} values ({row.smallest_total:,.0f} events)"
+            f"{row.epsilon:>8g}{row.sigma:>9.3g}{row.error_noisy:>13.2f}{row.error_denoised:>10.2f}{_decibels(row.snr_noisy):>12}"
+            f"{_decibels(row.snr_denoised):>10}   {row.smallest_region:,} values ({row.smallest_total:,.0f} events)"
             + (" - more than there are" if row.smallest_region > self.n_values else "")
             for row in self.rows
         ]
@@ -83,7 +82,7 @@ def plan_release(
     reliable: float = 0.1,
     mechanism="analytic",
     method: Method = "sgwt_deep",
-    n_draws: int = 3,
+    n_draws: int | None = None,
     seed: int = 0,
 ) -> Plan:
     """Noise and expected error for each epsilon, on generated counts on your graph; before anything is charged.
@@ -100,7 +99,7 @@ def plan_release(
     reliable : float
         Relative standard error at which a total counts as reliable.
     n_draws : int
-        Generated maps per epsilon that the errors are averaged over.
+        Generated maps per epsilon that the errors are averaged over; 3, or 1 with windows, which take longer.
 
     Examples
     --------
@@ -126,13 +125,16 @@ def plan_release(
     total = checked_number("expected_total", total, "a positive expected number of events", above=0)
     reliable = checked_number("reliable", reliable, "a relative error between 0 and 1", above=0, below=1)
     choose("method", method, get_args(Method))
-    truths = [
-        _generated(stage, columns, total * stage.n / place.n, seed + draw) for draw in range(checked_count("n_draws", n_draws, 1))
-    ]
+    draws = checked_count("n_draws", n_draws, 1) if n_draws is not None else 3 if n_windows is None else 1
+    truths = [_generated(stage, columns, total * stage.n / place.n, seed + draw) for draw in range(draws)]
     rows = [
         _row(stage, truths, one, checked_delta(delta), squared, mechanism, method, total / n_values, reliable) for one in epsilons
     ]
     return Plan(checked_delta(delta), squared, n_values, total, reliable, tuple(rows))
+
+
+def _decibels(value: float) -> str:
+    return "-" if math.isnan(value) else f"{value:.1f} dB"
 
 
 def _generated(graph: Graph, columns: int, total: float, seed: int) -> np.ndarray:
@@ -146,15 +148,12 @@ def _generated(graph: Graph, columns: int, total: float, seed: int) -> np.ndarra
 
 def _row(graph, truths, epsilon, delta, squared, mechanism, method, density, reliable) -> PlanRow:
     sigma = checked_lattice_sigma(mechanism_sigma(mechanism, epsilon=epsilon, delta=delta, sensitivity_squared=squared))
-    results = []
+    squares = []
     for draw, truth in enumerate(truths):
-        noisy = simulate(
-            graph, truth, epsilon=epsilon, delta=delta, sensitivity_squared=squared, mechanism=mechanism, seed=draw,
-        )  # fmt: skip
+        noisy = simulate(graph, truth, epsilon=epsilon, delta=delta, sensitivity_squared=squared, mechanism=mechanism, seed=draw)
         signal = denoise(graph, noisy, method=method, columns="path" if truth.ndim == 2 else "separate", nonnegative=True).signal
-        results.append(
-            (np.mean((noisy.values - truth) ** 2), np.mean((signal - truth) ** 2), snr(truth, noisy.values), snr(truth, signal))
-        )
-    noise, error, before, after = np.mean([[float(np.mean(part)) for part in result] for result in results], axis=0)
+        squares.append([np.mean(part**2) for part in (truth, noisy.values - truth, signal - truth)])
+    energy, noise, error = np.mean(squares, axis=0)
+    before, after = (10 * math.log10(energy / part) if energy > 0 and part > 0 else math.nan for part in (noise, error))
     region = max(1, math.ceil((sigma / (reliable * density)) ** 2))  # sigma sqrt(m) = reliable * density * m
     return PlanRow(epsilon, sigma, math.sqrt(noise), math.sqrt(error), before, after, region, region * density)

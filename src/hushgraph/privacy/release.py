@@ -6,7 +6,7 @@ never privacy. What is not protected, and the proofs: docs/privacy.md.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any
@@ -22,19 +22,20 @@ from hushgraph.privacy.calibration import (
     checked_delta,
     checked_epsilon,
     checked_squared,
-    classical_sigma,
     mechanism_sigma,
 )
 from hushgraph.privacy.counting import CountMap
 from hushgraph.privacy.ledger import Charge, Ledger, LedgerError
 from hushgraph.privacy.noise import checked_lattice_sigma, lattice_noise, lattice_step, steps_from
+from hushgraph.privacy.places import Windows
 
-_ROOM = 52  # bits for counts in steps of the lattice: counts beyond 2^52 g are clamped (4.5e9 at least), noise needs far less than one more
+_ROOM = 52  # bits for counts in steps of the lattice: counts beyond 2^52 g are clamped, noise needs far less than one more
+_MADE_HERE = object()
 
 
 @dataclass(frozen=True)
 class Total:
-    """An unbiased sum over a region, with the standard error that the noise gives it."""
+    """A sum over a region, unbiased for the counts after truncation, with the standard error that the noise gives it."""
 
     estimate: float
     standard_error: float
@@ -76,6 +77,18 @@ class Release(Noisy):
     not_protected: str | None = None
     attribution: str | None = None
     graph: Graph = field(repr=False)
+    made_by: InitVar[object] = None
+
+    def __post_init__(self, made_by):
+        if made_by is not _MADE_HERE:
+            msg = "a Release is made by release() and read_release() only: its certificate speaks for values that were charged for"
+            raise TypeError(msg)
+        super().__post_init__()
+
+    @property
+    def largest_count(self) -> int:
+        """Counts were clamped to this size, a public rule."""
+        return int(2.0**_ROOM * self.lattice)
 
     @property
     def certificate(self) -> dict:
@@ -84,18 +97,32 @@ class Release(Noisy):
 
         return certificate_of(self)
 
-    def total(self, nodes=None, *, windows=None) -> Total:
-        """Sum over a region (a mask or node numbers; default all nodes), unbiased, with its standard error.
+    def total(self, nodes=None, *, labels=None, windows=None) -> Total:
+        """Sum over a region, unbiased for the counts as they were bounded, with its standard error.
 
-        It is taken from the noisy map: a denoised map is biased for totals, since shrinking moves mass around. The region must
+        The region is a mask or node numbers, or `labels` of nodes; all nodes by default. The sum is taken from the noisy map: a denoised map is biased for totals, since shrinking moves mass around. The region must
         not be chosen by looking at this release: the busiest places of a noisy map are partly those with the most noise.
-        `windows` are numbers of time windows (default all).
+        `windows` are numbers of time windows from 0 (default all).
         """
         chosen = np.arange(self.graph.n) if nodes is None else checked_nodes(nodes, self.graph.n)
+        if labels is not None:
+            chosen = self._numbers_of(labels, nodes)
         values = self.values[chosen]
         if windows is not None:
             values = values[:, self._checked_windows(windows)]
         return Total(float(values.sum()), self.noise_level * float(np.sqrt(values.size)), int(values.size))
+
+    def _numbers_of(self, labels, nodes) -> np.ndarray:
+        if nodes is not None or self.graph.labels is None:
+            fault = "nodes= or labels=, not both" if nodes is not None else "nodes=: this graph has no labels"
+            msg = f"name a region by {fault}"
+            raise ValueError(msg)
+        position = {label: i for i, label in enumerate(self.graph.labels.tolist())}
+        found = [position.get(label, -1) for label in labels]
+        if min(found, default=0) < 0:
+            msg = f"{found.count(-1)} of the {len(found)} labels are no nodes of the graph; the first is number {found.index(-1)}"
+            raise ValueError(msg)
+        return checked_nodes(found, self.graph.n)
 
     def _checked_windows(self, windows) -> list[int]:
         if self.windows is None:
@@ -111,7 +138,8 @@ class Release(Noisy):
     def export(self, folder, *, method="sgwt_deep", nonnegative: bool = True, integer: bool = False):
         """Write the noisy map, the denoised map with its expected error, and the certificate into a new folder.
 
-        The denoised map is computed here, from the release alone. Returns the path of the folder.
+        The denoised map is computed here, from the release alone; unlike that of `denoise` it has no negative values unless
+        `nonnegative=False`. Returns the path of the folder.
         """
         from hushgraph.privacy.certificate import export
 
@@ -160,8 +188,8 @@ def release(
     epsilon, delta, sigma = _checked_request(counts, epsilon, delta, ledger, public_graph, mechanism)
     texts = {"not_protected": not_protected, "attribution": attribution, "note": note}
     for name, text in texts.items():
-        if text is not None and not isinstance(text, str):
-            msg = f"{name} must be text; got {shown(text)}"
+        if text is not None and not (isinstance(text, str) and text.isprintable()):
+            msg = f"{name} must be text in one line; got {shown(text)}"
             raise TypeError(msg)
     assert ledger is not None
     charge = ledger.charge(sensitivity_squared=counts.sensitivity_squared, sigma=sigma, epsilon=epsilon, delta=delta, note=note)
@@ -182,12 +210,19 @@ def release(
         caps=dict(counts.caps),
         rules=dict(counts.rules),
         mechanism=mechanism,
-        ledger={"identity": charge.identity, "dataset": ledger.dataset, "entry": charge.entry, "head": charge.head},
+        ledger=_stamp(ledger, charge),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         not_protected=not_protected,
         attribution=attribution,
         graph=counts.graph,
+        made_by=_MADE_HERE,
     )
+
+
+def _stamp(ledger: Ledger, charge: Charge) -> dict:
+    """Which budget was charged, and what is spent of it now."""
+    budget = {"epsilon": ledger.epsilon, "delta": ledger.delta, "period": ledger.period, "spent": ledger.spent}
+    return {"identity": charge.identity, "dataset": ledger.dataset, "entry": charge.entry, "head": charge.head, "budget": budget}
 
 
 def simulate(
@@ -199,13 +234,14 @@ def simulate(
     sensitivity=None,
     sensitivity_squared=None,
     seed: int,
+    windows=None,
     mechanism: Mechanism = "analytic",
     paper_compat: bool = False,
 ) -> Noisy:
     """The noise a release would have, from a seed, on generated or already public values: for experiments.
 
-    The result can be denoised but not exported: seeded noise protects nobody. Private counts are refused, since trying
-    releases out on them would be releases without a charge.
+    The result can be denoised but not exported: seeded noise protects nobody. A `CountMap` is refused, since trying releases
+    out on private counts would be releases without a charge. `windows` are the edges of time windows, if columns are such.
 
     Examples
     --------
@@ -217,18 +253,19 @@ def simulate(
     ('simulation', False)
     """
     if isinstance(values, CountMap):
-        msg = "a CountMap holds private counts, and noise on them is drawn once, by release(); simulate takes generated or public values, and plan_release says what an epsilon buys"
+        msg = (
+            "a CountMap holds private counts, and noise on them is drawn once, by release(); simulate takes generated or public "
+            "values, and plan_release says what an epsilon buys"
+        )
         raise TypeError(msg)
     signal = checked_graph(graph).align(values)
     squared = checked_squared(sensitivity, sensitivity_squared)
-    if mechanism == "classical":
-        sigma = classical_sigma(epsilon=epsilon, delta=delta, sensitivity_squared=squared, paper_compat=paper_compat)
-    else:
-        sigma = mechanism_sigma(mechanism, epsilon=epsilon, delta=delta, sensitivity_squared=squared)
+    sigma = mechanism_sigma(mechanism, epsilon=epsilon, delta=delta, sensitivity_squared=squared, paper_compat=paper_compat)
     step = lattice_step(sigma)
     noise = steps_from(np.random.default_rng(checked_seed(seed)).bytes, signal.size, sigma).reshape(signal.shape)
     noisy = step * (np.rint(signal.astype(np.float64) / step) + noise)
-    return Noisy(noisy, sigma=sigma, kind="simulation", graph_hash=graph.hash, lattice=step)
+    edges = None if windows is None else Windows(windows).edges
+    return Noisy(noisy, sigma=sigma, kind="simulation", graph_hash=graph.hash, lattice=step, windows=edges)
 
 
 # ---- the private part -------------------------------------------------------------------------------------------------
@@ -267,9 +304,10 @@ def _checked_request(counts, epsilon, delta, ledger, public_graph, mechanism) ->
         raise LedgerError(msg)
     for name in ("adjacency",) if counts.unit is None else ("unit", "adjacency"):
         if getattr(ledger, name) != getattr(counts, name):
+            hint = " (and unit_column= if the column has another name)" if name == "unit" else ""
             msg = (
                 f"the ledger protects {name} {getattr(ledger, name)!r}, the counts {getattr(counts, name)!r}; count again with "
-                f"{name}={getattr(ledger, name)!r}, or use the ledger for {getattr(counts, name)!r}"
+                f"{name}={getattr(ledger, name)!r}{hint}, or use the ledger for {getattr(counts, name)!r}"
             )
             raise LedgerError(msg)
     squared = Fraction(counts.sensitivity_squared)
@@ -280,7 +318,10 @@ def _checked_request(counts, epsilon, delta, ledger, public_graph, mechanism) ->
 def _refuse_unknown(arguments: dict):
     for name, value in arguments.items():
         if name in ("seed", "rng", "random_state", "generator") or isinstance(value, np.random.Generator | np.random.RandomState):
-            msg = f"a release takes no {name}: noise that can be repeated can be removed; use simulate(..., seed=) for experiments on generated data"
+            msg = (
+                f"a release takes no {name}: noise that can be repeated can be removed; use simulate(..., seed=) for experiments on "
+                "generated data"
+            )
             raise TypeError(msg)
         msg = f"release() has no argument {name!r}"
         raise TypeError(msg)

@@ -1,0 +1,71 @@
+"""The SQLite file of a ledger: created whole, read and written in durable transactions. Knows nothing of budgets."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from hushgraph.privacy.chain import KEEP, LedgerError, LedgerTampered
+
+SCHEMA = "CREATE TABLE entries (entry INTEGER PRIMARY KEY, fields TEXT NOT NULL, head TEXT NOT NULL)"
+PATIENCE = 60.0  # seconds to wait for another process
+
+
+@contextmanager
+def transaction(path: Path, begin: str, refusal: str = "") -> Iterator[sqlite3.Connection]:
+    """One connection and one transaction, committed durably if the block ends well; an existing file only."""
+    if not os.path.isfile(path):
+        msg = f"{refusal}there is no ledger {path}; check the path, or make one with Ledger.create(path, ...)"
+        raise LedgerError(msg)
+    try:
+        connection = sqlite3.connect(f"{path.as_uri()}?mode=rw", uri=True, timeout=PATIENCE, isolation_level=None)
+        try:
+            connection.text_factory = lambda raw: raw.decode(errors="replace")
+            modes = [connection.execute("PRAGMA journal_mode=DELETE").fetchone()[0]]
+            connection.execute("PRAGMA synchronous=EXTRA")  # FULL, and a power failure cannot bring a finished journal back
+            modes.append(connection.execute("PRAGMA synchronous").fetchone()[0])
+            if modes != ["delete", 3]:
+                msg = f"{refusal}SQLite cannot write {path} durably here (journal and synchronous are {modes}); use another disk"
+                raise LedgerError(msg)
+            connection.execute(f"BEGIN {begin}")
+            yield connection
+            connection.execute("COMMIT")
+        finally:
+            connection.close()  # takes back what was not committed
+    except sqlite3.OperationalError as error:
+        msg = f"{refusal}the ledger {path} cannot be used now: {error}; make room or give access, and try again"
+        raise LedgerError(msg) from error
+    except sqlite3.DatabaseError as error:
+        msg = f"{refusal}{path} is no ledger, or is damaged: {error}; {KEEP}"
+        raise LedgerTampered(msg) from error
+
+
+@contextmanager
+def new_file(path: Path) -> Iterator[Path]:
+    """A draft that becomes `path` if the block ends well and nobody was faster: a ledger is never seen half made."""
+    draft = path.with_name(f".{path.name}-{secrets.token_hex(8)}")
+    try:
+        os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666))
+        yield draft
+        os.link(draft, path)
+    except FileExistsError as error:
+        msg = f"{path} exists already; use it with Ledger.open(path), or choose another name"
+        raise LedgerError(msg) from error
+    except OSError as error:
+        msg = f"the ledger {path} cannot be created: {error.strerror}; its folder must exist, be writable and allow hard links"
+        raise LedgerError(msg) from error
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def rows_of(path: Path, connection: sqlite3.Connection) -> list[tuple]:
+    """All entries; a file with other tables, or with triggers, is none of ours."""
+    schema = connection.execute("SELECT type, name, sql FROM sqlite_master").fetchall()
+    if schema and schema != [("table", "entries", SCHEMA)]:
+        msg = f"{path} is an SQLite file, but no ledger, or its tables were altered; check the path; {KEEP}"
+        raise LedgerTampered(msg)
+    return connection.execute("SELECT entry, fields, head FROM entries ORDER BY entry").fetchall() if schema else []
