@@ -28,6 +28,8 @@ _CONTENTS = {
     ],
     "threshold": ["sure_thresholds", "sure_curve", "oracle_thresholds"],
     "result": ["Denoised"],
+    "chains": ["fused_lasso", "fused_lasso_path", "depth_first_order"],
+    "baselines": ["dfs_fused_lasso", "graph_tv"],
     "denoise": ["denoise"],
     "signals": ["bernoulli_signal", "hotspot_counts", "smooth_signal", "piecewise_constant_signal"],
     "metrics": ["snr", "mse"],
