@@ -19,7 +19,7 @@ from hushgraph.sums import block_sum
 from hushgraph.threshold import Candidates, Level, apply_thresholds, sure_thresholds
 from hushgraph.transform import forward, inverse
 
-EXCESS = 1.5  # standard deviations of noise energy that a group's scale must exceed, or it is set to zero
+EXCESS = 1.0  # standard deviations of noise energy that a group's scale must exceed, or it is set to zero
 RISK_PROBES = 4  # probes sent through the whole estimator for risk_se
 
 

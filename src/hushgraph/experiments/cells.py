@@ -1,0 +1,82 @@
+"""Finished pieces of an experiment, kept as files: whoever starts again does not compute them again.
+
+A cell is a JSON value (or arrays) under a name and settings. The file's name holds a check sum of the settings, so other settings are
+another cell; files are written whole or not at all, so a killed run leaves nothing half done.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+
+class Cells:
+    """The finished cells in a folder; `computed` counts those that this run had to compute.
+
+    Examples
+    --------
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> cells = Cells(Path(folder.name))
+    >>> [cells.value("square", {"x": 3}, lambda: 9) for _ in range(2)], cells.computed
+    ([9, 9], 1)
+    >>> folder.cleanup()
+    """
+
+    def __init__(self, folder: Path, *, on_cell: Callable[[str], Any] | None = None):
+        self.folder, self.computed, self._on_cell = Path(folder), 0, on_cell
+
+    def value(self, name: str, settings: dict, compute: Callable[[], Any]):
+        """The JSON value of a cell, computed if it is not there; numbers keep all their digits."""
+        path = self._path(name, settings, "json")
+        known = _read_json(path)
+        if known is None:
+            known = {"value": compute()}
+            _write(path, lambda file: file.write(json.dumps(known).encode()))
+            self.computed += 1
+        if self._on_cell is not None:
+            self._on_cell(name)
+        return json.loads(json.dumps(known["value"]))
+
+    def arrays(self, name: str, settings: dict, compute: Callable[[], dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
+        """Arrays of a cell (eigenvectors, say), computed if they are not there."""
+        path = self._path(name, settings, "npz")
+        try:
+            with np.load(path) as data:
+                return dict(data)
+        except (OSError, ValueError, EOFError, KeyError):  # not there, or not whole
+            found = compute()
+            _write(path, lambda file: np.savez(file, **found))
+            self.computed += 1
+            return found
+
+    def _path(self, name: str, settings: dict, ending: str) -> Path:
+        text = json.dumps(settings, sort_keys=True, default=str)
+        plain = re.sub(r"[^A-Za-z0-9._=-]+", "-", name)
+        return self.folder / f"{plain}-{hashlib.sha256(text.encode()).hexdigest()[:12]}.{ending}"
+
+
+def _read_json(path: Path) -> dict | None:
+    try:
+        known = json.loads(path.read_text())
+    except (OSError, ValueError):
+        return None
+    return known if isinstance(known, dict) and "value" in known else None
+
+
+def _write(path: Path, write: Callable[[Any], Any]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, draft = tempfile.mkstemp(prefix=".", suffix=path.suffix, dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            write(file)
+        Path(draft).replace(path)
+    finally:
+        Path(draft).unlink(missing_ok=True)

@@ -1,0 +1,66 @@
+"""What an experiment leaves for readers: rows as CSV and as a Markdown table, figures as PNG and PDF, in one style."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable
+from contextlib import contextmanager
+from pathlib import Path
+
+from hushgraph.plotting import _pyplot
+
+INK, QUIET = "#1b2a3a", "#5b6b7a"
+COLOURS = ("#1f6f8b", "#d1495b", "#edae49", "#3d5a45", "#7b5ea7", "#8d6a4f")
+
+
+def write_csv(path: Path, rows: list[dict]) -> Path:
+    """All rows, every field of any of them a column; floats with all their digits."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, names)
+        writer.writeheader()
+        writer.writerows(rows)
+    return path
+
+
+def markdown(head: Iterable[str], lines: Iterable[Iterable[str]]) -> str:
+    """A Markdown table.
+
+    Examples
+    --------
+    >>> print(markdown(["x", "y"], [["1", "2"]]))
+    | x | y |
+    |---|---|
+    | 1 | 2 |
+    """
+    head = list(head)
+    return "\n".join(["| " + " | ".join(line) + " |" for line in (head, *lines)]).replace(
+        "\n", "\n|" + "---|" * len(head) + "\n", 1
+    )
+
+
+def write_text(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text.rstrip("\n") + "\n", encoding="utf-8")
+    return path
+
+
+@contextmanager
+def figure(path: Path, *, size=(7.2, 4.4), panels=(1, 1), **options):
+    """Axes to draw into; saved as PNG and PDF beside each other, then closed."""
+    plt = _pyplot()
+    style = {
+        "font.size": 10, "axes.spines.top": False, "axes.spines.right": False, "axes.edgecolor": QUIET, "axes.labelcolor": INK,
+        "xtick.color": QUIET, "ytick.color": QUIET, "text.color": INK, "legend.frameon": False, "axes.prop_cycle": plt.cycler(color=COLOURS),
+        "axes.titleweight": "bold", "axes.titlelocation": "left", "axes.titlesize": 11, "pdf.fonttype": 42,
+    }  # fmt: skip
+    with plt.rc_context(style):
+        drawing, axes = plt.subplots(*panels, figsize=size, layout="constrained", **options)
+        try:
+            yield axes
+            path.parent.mkdir(parents=True, exist_ok=True)
+            for ending in (".png", ".pdf"):
+                drawing.savefig(path.with_suffix(ending), dpi=200, metadata={"CreationDate": None} if ending == ".pdf" else None)
+        finally:
+            plt.close(drawing)

@@ -1,0 +1,161 @@
+"""Tables of SNR after a private release: methods against privacy budgets, mean and standard deviation over realizations.
+
+Shared by the paper's tables: the same noise for every method, one cell per realization and method. Oracles are tuned on the truth:
+they say what a family of estimators could reach, and are no methods.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from hushgraph.baselines import dfs_fused_lasso, graph_tv
+from hushgraph.datasets.maps import Map
+from hushgraph.denoise import denoise
+from hushgraph.experiments.output import markdown, write_csv, write_text
+from hushgraph.experiments.stage import Stage
+from hushgraph.metrics import snr
+from hushgraph.observation import Noisy
+from hushgraph.privacy.calibration import mechanism_sigma
+from hushgraph.privacy.release import simulate
+from hushgraph.shrink import james_stein
+from hushgraph.threshold import oracle_thresholds
+from hushgraph.transform import analyze, synthesize
+
+DELTA, PROBES, ORDERS = 1e-6, 10, 16
+REALIZATIONS = 10
+
+
+@dataclass(frozen=True)
+class Column:
+    """One privacy budget under one mechanism."""
+
+    mechanism: str
+    epsilon: float
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of the paper: its columns, sensitivity, and the paper's own numbers by method (None: not in the paper)."""
+
+    name: str
+    title: str
+    columns: tuple[Column, ...]
+    sensitivity: int
+    paper: dict[str, tuple[float, ...]] = field(default_factory=dict)
+
+
+def sgwt_oracle(stage: Stage, place: Map, noisy: Noisy) -> np.ndarray:
+    """Exact transform, thresholds per scale at the minimum of the true error of the coefficients."""
+    frame = stage.exact_frame(place.graph)
+    F = analyze(frame, noisy.values)
+    t = oracle_thresholds(F, analyze(frame, place.signal))
+    return synthesize(frame, james_stein(F, t[:, None])[0])
+
+
+def sgwt_sure(stage: Stage, place: Map, noisy: Noisy) -> np.ndarray:
+    stage.exact_frame(place.graph)  # from its cell, if it is there
+    return denoise(place.graph, noisy, method="sgwt_exact").signal
+
+
+def sgwt_sure_mc(stage: Stage, place: Map, noisy: Noisy) -> np.ndarray:
+    return denoise(place.graph, noisy, method="sgwt_sure", n_probes=PROBES).signal
+
+
+def _dfs(penalty: str, orders: int) -> Callable[[Stage, Map, Noisy], np.ndarray]:
+    def estimate(stage: Stage, place: Map, noisy: Noisy) -> np.ndarray:
+        truth = place.signal if penalty == "oracle" else None
+        return dfs_fused_lasso(place.graph, noisy, penalty=penalty, truth=truth, orders=orders).signal
+
+    return estimate
+
+
+def _tv(penalty: str) -> Callable[[Stage, Map, Noisy], np.ndarray]:
+    def estimate(stage: Stage, place: Map, noisy: Noisy) -> np.ndarray:
+        return graph_tv(place.graph, noisy, penalty=penalty, truth=place.signal if penalty == "oracle" else None).signal
+
+    return estimate
+
+
+ESTIMATES: dict[str, Callable[[Stage, Map, Noisy], np.ndarray]] = {
+    "SGWT_MSE": sgwt_oracle,
+    "SGWT_SURE": sgwt_sure,
+    "SGWT_SURE_MC": sgwt_sure_mc,
+    "DFS_MSE": _dfs("oracle", 1),
+    "DFS_SURE": _dfs("sure", 1),
+    "DFS_MEAN_MSE": _dfs("oracle", ORDERS),
+    "DFS_MEAN_SURE": _dfs("sure", ORDERS),
+    "TV_SURE": _tv("sure"),
+}
+ORACLES = ("SGWT_MSE", "DFS_MSE", "DFS_MEAN_MSE")
+OURS = ("sgwt_deep",)
+
+
+def run_table(stage: Stage, table: Table, place: Map) -> list[dict]:
+    """One row per method, column and realization."""
+    rows = []
+    methods = [*ESTIMATES, *dict.fromkeys((*OURS, *stage.methods))]
+    for column in table.columns:
+        sigma = mechanism_sigma(
+            column.mechanism, epsilon=column.epsilon, delta=DELTA, sensitivity_squared=table.sensitivity**2, paper_compat=True,
+        )  # fmt: skip
+        for seed in range(stage.repetitions(REALIZATIONS)):
+            noisy = simulate(
+                place.graph, place.signal, epsilon=column.epsilon, delta=DELTA, sensitivity=table.sensitivity, seed=seed,
+                mechanism=column.mechanism, paper_compat=True,
+            )  # fmt: skip
+            known = {"mechanism": column.mechanism, "epsilon": column.epsilon, "sigma": sigma, "realization": seed}
+            rows.append({**known, "method": "SNR_in", "snr": float(snr(place.signal, noisy.values))})
+            for method in methods:
+                settings = {**known, "method": method, "graph": place.graph.hash, "signal": float(place.signal @ place.signal)}
+                name = f"{table.name}-{column.mechanism}-{column.epsilon:g}-{method}-{seed}"
+                value = stage.cells.value(name, settings, lambda m=method, y=noisy: _snr_of(stage, place, y, m))
+                rows.append({**known, "method": method, "snr": value})
+    return rows
+
+
+def _snr_of(stage: Stage, place: Map, noisy: Noisy, method: str) -> float:
+    estimate = ESTIMATES[method](stage, place, noisy) if method in ESTIMATES else denoise(place.graph, noisy, method=method).signal
+    return float(snr(place.signal, estimate))
+
+
+def render_table(rows: list[dict], table: Table, place_text: str, folder: Path) -> list[Path]:
+    """CSV of all realizations, and a Markdown table with the paper's values beside ours."""
+    csv_path = write_csv(folder / f"{table.name}.csv", rows)
+    means = summary(rows)
+    columns = list(dict.fromkeys((row["mechanism"], row["epsilon"], row["sigma"]) for row in rows))
+    methods = list(dict.fromkeys(row["method"] for row in rows))
+    best = {key: max((means[method, *key][0], method) for method in methods if method not in ORACLES) for key in columns}
+    lines = []
+    for method in methods:
+        cells = [_cell(means[method, *key], best[key][1] == method, _paper(table, method, k)) for k, key in enumerate(columns)]
+        lines.append([f"{method} (oracle)" if method in ORACLES else method, *cells])
+    head = ["SNR in dB", *(f"{mechanism}, ε = {epsilon:g}, σ = {sigma:.2f}" for mechanism, epsilon, sigma in columns)]
+    text = f"## {table.title}\n\n{place_text}\n\n{markdown(head, lines)}\n\nMean ± standard deviation over " + (
+        f"{len({row['realization'] for row in rows})} realizations; the paper's value in parentheses; the best method that does not see the "
+        "truth is bold.\n"
+    )
+    return [csv_path, write_text(folder / f"{table.name}.md", text)]
+
+
+def summary(rows: list[dict]) -> dict[tuple, tuple[float, float]]:
+    """Mean and standard deviation by (method, mechanism, epsilon, sigma)."""
+    groups: dict[tuple, list[float]] = {}
+    for row in rows:
+        groups.setdefault((row["method"], row["mechanism"], row["epsilon"], row["sigma"]), []).append(row["snr"])
+    return {
+        key: (float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else 0.0) for key, values in groups.items()
+    }
+
+
+def _cell(value: tuple[float, float], best: bool, paper: float | None) -> str:
+    text = f"{value[0]:.2f} ± {value[1]:.2f}"
+    return (f"**{text}**" if best else text) + ("" if paper is None else f" ({paper:g})")
+
+
+def _paper(table: Table, method: str, column: int) -> float | None:
+    known = table.paper.get(method)
+    return None if known is None else known[column]
