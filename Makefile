@@ -4,7 +4,7 @@ VENV := .venv
 BENCH := .venv-bench
 RUN := $(VENV)/bin/python
 
-.PHONY: demo test lint bench bench-privacy clean
+.PHONY: demo test lint bench bench-privacy bench-fused-lasso reproduce clean
 
 demo: $(VENV)/.installed  ## a whole private release in a generated city: count, charge, noise, denoise, certificate, maps
 	$(RUN) -m hushgraph demo --out out/demo
@@ -23,6 +23,12 @@ bench: $(BENCH)/.installed  ## against SciPy, PyGSP and the memory bus; results 
 
 bench-privacy: $(BENCH)/.installed  ## private releases: noise against OpenDP and NumPy, counting, a day denoised jointly
 	$(BENCH)/bin/python benchmarks/privacy.py
+
+bench-fused-lasso: $(BENCH)/.installed  ## the 1-D fused lasso against prox-tv
+	$(BENCH)/bin/python benchmarks/fused_lasso.py
+
+reproduce: $(VENV)/.installed  ## every table and figure of the paper, on the data of HUSHGRAPH_DATA; docs/reproduction.md
+	$(RUN) -m hushgraph reproduce all --out out/reproduction --docs docs
 
 $(VENV)/.installed: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("hushgraph needs Python 3.11 or newer, found " + sys.version) if sys.version_info < (3, 11) else None'

@@ -75,3 +75,43 @@ def _demo_story(result) -> dict[str, str]:
         f"{result.truth[middle].sum():,.0f}).",
         "Files": f"{result.folder / 'release'}: map.csv (noisy, denoised, expected error) and certificate.json.",
     }
+
+
+@app.command()
+def reproduce(
+    experiments: Annotated[
+        list[str] | None, typer.Argument(help="all, or some of: " + "table-nyc, table-sf, fig-weights, ...")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder for tables, figures and finished cells.")] = Path("out/reproduction"),
+    smoke: Annotated[bool, typer.Option("--smoke", help="Generated data, under a minute: shows that everything runs.")] = False,
+    docs: Annotated[Path | None, typer.Option(help="Also copy the page and its figures into this folder of documentation.")] = None,
+    methods: Annotated[str, typer.Option(help="Further methods for the tables, separated by commas: sgwt_scaled, ...")] = "",
+) -> None:
+    """Run the paper's tables and figures again, next to the paper's own numbers; a run that was stopped goes on where it was."""
+    from rich.console import Console
+
+    from hushgraph.datasets.sources import DataUnavailable
+    from hushgraph.experiments import reproduce as reproduction
+
+    console, done = Console(highlight=False), 0
+    folder = out / "smoke" if smoke else out
+    with console.status("Starting (the very first run also compiles, up to a minute) ...") as status:
+
+        def on_cell(name: str) -> None:
+            nonlocal done
+            done += 1
+            status.update(f"{done:,} cells done, last {name}")
+
+        wanted = [method.strip() for method in methods.split(",") if method.strip()]
+        try:
+            found = reproduction.reproduce(experiments or ["all"], folder, smoke=smoke, methods=wanted, on_cell=on_cell)
+        except (ValueError, DataUnavailable) as error:
+            console.print(f"[red]{error}[/red]")
+            raise typer.Exit(2) from None
+        except KeyboardInterrupt:
+            console.print(f"Stopped after {done:,} cells; the same command goes on from there.")
+            raise typer.Exit(130) from None
+    for name, rows in found.items():
+        console.print(f"[bold]{name}[/bold]  {len(rows):,} rows: {folder / name}.csv, .md")
+    page = folder / "reproduction.md" if docs is None else reproduction.publish(folder, docs)
+    console.print(f"Everything on one page: [bold]{page}[/bold]")

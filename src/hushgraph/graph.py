@@ -30,7 +30,7 @@ from hushgraph.adjacency import (
     node_count,
     one_of,
 )
-from hushgraph.checks import as_array, checked_number, checked_real_array, checked_size, choose, is_count, shown
+from hushgraph.checks import as_array, checked_number, checked_real_array, checked_size, choose, is_count
 from hushgraph.kernels.layout import Layout, prepare
 from hushgraph.spectrum import Spectrum, laplacian_spectrum
 

@@ -53,7 +53,7 @@ class Cells:
                 return dict(data)
         except (OSError, ValueError, EOFError, KeyError):  # not there, or not whole
             found = compute()
-            _write(path, lambda file: np.savez(file, **found))
+            _write(path, lambda file: np.savez(file, allow_pickle=False, **found))
             self.computed += 1
             return found
 

@@ -1,7 +1,7 @@
 """The plateau functions omega and h_c (paper, Sec. II-A and its first figure), with our two smoother ones.
 
-The bands telescope: psi_0 + ... + psi_J = omega(b^-J x). So they sum to 1 on [0, lambda_max] when b^-J lambda_max, which is anything
-below 1/b, lies on the plateau. The plateau of h_c is [0, 1 - c]: c <= 1 - 1/b is needed, and the c = 1 of the paper's figure has none.
+The bands telescope: psi_0 + ... + psi_J = omega(b^-J x). So they sum to 1 on [0, lambda_max] when b^-J lambda_max, which is
+anything below 1/b, lies on the plateau. The plateau of h_c is [0, 1 - c]: c <= 1 - 1/b is needed, and the paper's figure has c = 1.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SHOWN = {
     "smooth": "$h_c$, $c = 1 - 1/b$",
     "c3": "c3",
     "meyer": "meyer",
-    "smooth_c1": "$h_c$, $c = 1$ (paper): no partition of unity for $b = 2$",
+    "smooth_c1": "$h_c$, $c = 1$ (paper)",
 }
 
 
@@ -38,8 +38,10 @@ def run(stage: Stage) -> list[dict]:
     rows = [{"panel": "plateaus", "x": float(x[i]), **{name: float(y[i]) for name, y in curves.items()}} for i in range(points)]
     x = np.linspace(0, lambda_max, points)
     defects = {"c = 1": band_sum(x, lambda_max, c=PAPERS_C) - 1, "c = 1 - 1/b": band_sum(x, lambda_max, c=1 - 1 / BASE) - 1}
-    where = {"map": stage.manhattan.name, "lambda_max": lambda_max}
-    return rows + [{"panel": "sums", "x": float(x[i]), **{n: float(y[i]) for n, y in defects.items()}, **where} for i in range(points)]
+    where = {"map": stage.manhattan.name.split(",")[0], "lambda_max": lambda_max}
+    return rows + [
+        {"panel": "sums", "x": float(x[i]), **{n: float(y[i]) for n, y in defects.items()}, **where} for i in range(points)
+    ]
 
 
 def band_sum(x, lambda_max: float, *, c: float) -> np.ndarray:
@@ -66,11 +68,14 @@ def _draw(plateaus: list[dict], sums: list[dict], path: Path) -> None:
             left.plot(x, [row[name] for row in plateaus], label=label, linewidth=1.8, **dashed)
         left.axvline(1 / BASE, color=output.QUIET, linewidth=0.7, linestyle=":")
         left.text(1 / BASE - 0.01, 0.03, "$1/b$", ha="right", color=output.QUIET)
-        left.set(title="Plateau functions", xlabel="$x$", ylabel="$\\omega(x)$", xlim=(0, 1.2), ylim=(-0.02, 1.45), yticks=np.linspace(0, 1, 6))
-        left.legend(loc="upper right", fontsize=8, ncols=2)
+        left.text(0.03, 0.3, "$c = 1$: no partition of\nunity for $b = 2$", fontsize=8.5, color=output.QUIET)
+        left.set(title="Plateau functions", xlabel="$x$", ylabel="$\\omega(x)$", xlim=(0, 1.2), ylim=(-0.02, 1.05))
+        left.legend(loc="upper right", fontsize=8.5)
         x = [row["x"] for row in sums]
         right.plot(x, [row["c = 1 - 1/b"] for row in sums], color=output.COLOURS[1], linewidth=1.8, label="$h_c$, $c = 1 - 1/b$")
-        right.plot(x, [row["c = 1"] for row in sums], color=output.QUIET, linewidth=1.8, linestyle="--", label="$h_c$, $c = 1$ (paper)")
+        right.plot(
+            x, [row["c = 1"] for row in sums], color=output.QUIET, linewidth=1.8, linestyle="--", label="$h_c$, $c = 1$ (paper)"
+        )
         right.set(title="What the bands lack to 1", xlabel="$\\lambda$", ylabel="$\\sum_j \\psi_j(\\lambda) - 1$", xlim=(0, x[-1]))
         right.legend(loc="lower left", fontsize=8)
 
@@ -81,16 +86,16 @@ def _words(plateaus: list[dict], sums: list[dict]) -> str:
     slopes = {name: _steepest(plateaus, name) for name in SHOWN}
     lines = [[name, f"{slopes[name]:.2f}", f"{smooth}"] for name, smooth in SMOOTHNESS.items()]
     table = output.markdown(["plateau", "steepest slope", "how smooth"], lines)
+    where = f"[0, {sums[-1]['lambda_max']:.3f}], the spectrum of the streets of {sums[-1]['map']}"
     return f"""# {TITLE}
 
-The functions are computed on [0, 1.2] for b = {BASE:g}; their bands on [0, {sums[-1]["lambda_max"]:.3f}], the spectrum of the streets of
-{sums[-1]["map"]}.
+The functions are computed on [0, 1.2] for b = {BASE:g}; their bands on {where}.
 
 {table}
 
-All but the dashed curve are 1 up to 1/b and 0 from 1 on. The paper's figure draws h_c with c = 1, whose plateau [0, 1 - c] is a single
-point. Since the bands telescope to omega(b^-J x), they must be on the plateau at b^-J lambda_max; with c = 1 their sum is off by more than
-1 % from lambda = {first:.2f} on, and by {worst["c = 1"]:.3f} at worst. With c = 1 - 1/b, the default here, it is off by {worst["c = 1 - 1/b"]:.1g}.
+All but the dashed curve are 1 up to 1/b and 0 from 1 on. The paper's figure draws h_c with c = 1, whose plateau [0, 1 - c] is a
+single point. The bands telescope to omega(b^-J x), so omega must be 1 at b^-J lambda_max. With c = 1 their sum is off by more than 1 %
+from lambda = {first:.2f} on, and by {worst["c = 1"]:.3f} at worst. With c = 1 - 1/b, the default here, it is 1 up to {worst["c = 1 - 1/b"]:.1g}.
 `plateau_function` refuses a larger c. The tables of the paper use the piecewise linear omega and are not affected.
 """
 
@@ -107,4 +112,3 @@ SMOOTHNESS = {
 def _steepest(rows: list[dict], name: str) -> float:
     x, y = np.array([row["x"] for row in rows]), np.array([row[name] for row in rows])
     return float(np.max(np.abs(np.diff(y) / np.diff(x))))
-

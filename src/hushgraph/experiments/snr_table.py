@@ -7,19 +7,21 @@ they say what a family of estimators could reach, and are no methods.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 
 from hushgraph.baselines import dfs_fused_lasso, graph_tv
 from hushgraph.datasets.maps import Map
-from hushgraph.denoise import denoise
+from hushgraph.denoise import Method, denoise
 from hushgraph.experiments.output import markdown, write_csv, write_text
 from hushgraph.experiments.stage import Stage
 from hushgraph.metrics import snr
 from hushgraph.observation import Noisy
-from hushgraph.privacy.calibration import mechanism_sigma
+from hushgraph.privacy.calibration import Mechanism, mechanism_sigma
 from hushgraph.privacy.release import simulate
 from hushgraph.shrink import james_stein
 from hushgraph.threshold import oracle_thresholds
@@ -33,7 +35,7 @@ REALIZATIONS = 10
 class Column:
     """One privacy budget under one mechanism."""
 
-    mechanism: str
+    mechanism: Mechanism
     epsilon: float
 
 
@@ -112,18 +114,21 @@ def run_table(stage: Stage, table: Table, place: Map) -> list[dict]:
             for method in methods:
                 settings = {**known, "method": method, "graph": place.graph.hash, "signal": float(place.signal @ place.signal)}
                 name = f"{table.name}-{column.mechanism}-{column.epsilon:g}-{method}-{seed}"
-                value = stage.cells.value(name, settings, lambda m=method, y=noisy: _snr_of(stage, place, y, m))
+                value = stage.cells.value(name, settings, partial(_snr_of, stage, place, noisy, method))
                 rows.append({**known, "method": method, "snr": value})
     return rows
 
 
 def _snr_of(stage: Stage, place: Map, noisy: Noisy, method: str) -> float:
-    estimate = ESTIMATES[method](stage, place, noisy) if method in ESTIMATES else denoise(place.graph, noisy, method=method).signal
+    own = cast(Method, method)
+    estimate = ESTIMATES[method](stage, place, noisy) if method in ESTIMATES else denoise(place.graph, noisy, method=own).signal
     return float(snr(place.signal, estimate))
 
 
-def render_table(rows: list[dict], table: Table, place_text: str, folder: Path) -> list[Path]:
-    """CSV of all realizations, and a Markdown table with the paper's values beside ours."""
+def render_table(rows: list[dict], table: Table, remark: str, folder: Path) -> list[Path]:
+    """CSV of all realizations, and a Markdown table with the paper's values beside ours (not beside those of generated data)."""
+    generated = rows[0]["data"].startswith("a generated")
+    table, remark = (replace(table, paper={}), "") if generated else (table, remark)
     csv_path = write_csv(folder / f"{table.name}.csv", rows)
     means = summary(rows)
     columns = list(dict.fromkeys((row["mechanism"], row["epsilon"], row["sigma"]) for row in rows))
@@ -134,9 +139,12 @@ def render_table(rows: list[dict], table: Table, place_text: str, folder: Path) 
         cells = [_cell(means[method, *key], best[key][1] == method, _paper(table, method, k)) for k, key in enumerate(columns)]
         lines.append([f"{method} (oracle)" if method in ORACLES else method, *cells])
     head = ["SNR in dB", *(f"{mechanism}, ε = {epsilon:g}, σ = {sigma:.2f}" for mechanism, epsilon, sigma in columns)]
-    text = f"## {table.title}\n\n{place_text}\n\n{markdown(head, lines)}\n\nMean ± standard deviation over " + (
-        f"{len({row['realization'] for row in rows})} realizations; the paper's value in parentheses; the best method that does not see the "
-        "truth is bold.\n"
+    text = (
+        f"## {table.title}\n\nData: {rows[0]['data']}. {remark}\n\n{markdown(head, lines)}\n\nMean ± standard deviation over "
+        + (
+            f"{len({row['realization'] for row in rows})} realizations; the paper's value in parentheses; the best method that does not see the "
+            "truth is bold.\n"
+        )
     )
     return [csv_path, write_text(folder / f"{table.name}.md", text)]
 

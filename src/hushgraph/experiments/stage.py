@@ -92,7 +92,7 @@ class Stage:
 def _stand_in(name: str, n: int, seed: int, *, weighted: bool = False) -> Map:
     graph = city(n, seed=seed)
     counts = hotspot_counts(graph, total=3 * graph.n, seed=seed)
-    if weighted:
+    if weighted and graph.coords is not None:
         ends = np.stack(graph.adjacency.tocoo().coords, axis=1)
         length = np.linalg.norm(graph.coords[ends[:, 0]] - graph.coords[ends[:, 1]], axis=1)
         graph = Graph.from_edges(ends, n=graph.n, weights=length.mean() / length, coords=graph.coords)

@@ -29,5 +29,5 @@ def run(stage: Stage) -> list[dict]:
 
 
 def render(rows: list[dict], folder: Path) -> list[Path]:
-    text = f"Data: {rows[0]['data']}. The paper's hour is 2014-09-24, 00:00-01:00, on an earlier snapshot of the streets."
+    text = "The paper's hour is 2014-09-24, 00:00-01:00, on an earlier snapshot of the streets."
     return render_table(rows, TABLE, text, folder)

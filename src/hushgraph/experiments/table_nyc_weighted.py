@@ -18,5 +18,5 @@ def run(stage: Stage) -> list[dict]:
 
 
 def render(rows: list[dict], folder: Path) -> list[Path]:
-    text = f"Data: {rows[0]['data']}. Affinity of a street = mean length / its length. Not in the paper; its fused lasso ignores weights, as ours does."
+    text = "A street counts mean length / its length. Not in the paper, whose fused lasso knows no weights; ours ignores them too."
     return render_table(rows, TABLE, text, folder)

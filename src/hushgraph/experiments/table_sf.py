@@ -29,5 +29,5 @@ def run(stage: Stage) -> list[dict]:
 
 
 def render(rows: list[dict], folder: Path) -> list[Path]:
-    text = f"Data: {rows[0]['data']}: the paper's day and source of pickups, on another snapshot of the streets."
+    text = "It is the paper's day and source of pickups, on another snapshot of the streets."
     return render_table(rows, TABLE, text, folder)

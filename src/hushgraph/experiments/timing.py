@@ -1,0 +1,157 @@
+"""Time per stage on the large road network against the paper's, Rademacher against Gaussian, and how time grows with N, m, K and J.
+
+Times are the best of three after a warm-up, on all cores, graph and frame prepared; the paper's are those of a laptop of its time, so the
+ratio says little about code alone.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from hushgraph.baselines import dfs_fused_lasso
+from hushgraph.datasets.generated import roads
+from hushgraph.experiments.output import figure, markdown, write_csv, write_text
+from hushgraph.experiments.stage import Stage
+from hushgraph.frame import chebyshev_frame
+from hushgraph.graph import Graph
+from hushgraph.risk import monte_carlo_weights
+from hushgraph.shrink import james_stein
+from hushgraph.signals import bernoulli_signal
+from hushgraph.threshold import sure_thresholds
+from hushgraph.transform import analyze, synthesize
+
+NAME, TITLE = "timing", "Time per stage"
+PAPER = {"weights, N = 10": 60.0, "forward": 7.0, "thresholds": 150.0, "inverse": 25.0, "DFS fused lasso": 4.0}
+VARIABLES = {"N": "probes N", "m": "edges m", "K": "degree K", "J": "scales J + 1"}
+
+
+def run(stage: Stage) -> list[dict]:
+    place = stage.large_roads
+    rows = [{"part": "stages", "data": place.name, "stage": stage_name, "seconds": seconds, "paper": PAPER.get(stage_name)}
+            for stage_name, seconds in _stages(stage, place.graph).items()]  # fmt: skip
+    for variable, value, compute in _growth(stage):
+        settings = {"variable": variable, "value": value, "smoke": stage.smoke}
+        seconds = stage.cells.value(f"{NAME}-{variable}-{value}", settings, compute)
+        rows.append({"part": "growth", "data": "generated roads", "variable": variable, "value": value, "seconds": seconds})
+    return rows
+
+
+def _stages(stage: Stage, graph: Graph) -> dict[str, float]:
+    """Seconds of each stage of the paper's method; a cell each."""
+    truth = bernoulli_signal(graph, p=0.05 if stage.smoke else 0.001, k=4, rng=0)
+    sigma = float(np.sqrt(np.mean(truth**2)))
+    noisy = truth + np.random.default_rng(0).normal(0, sigma, graph.n)
+    made: dict = {}
+
+    def once(name: str, make: Callable):
+        if name not in made:
+            made[name] = make()
+        return made[name]
+
+    frame = lambda: once("frame", lambda: chebyshev_frame(graph))  # noqa: E731
+    F = lambda: once("F", lambda: analyze(frame(), noisy))  # noqa: E731
+    weights = lambda: once("weights", lambda: monte_carlo_weights(frame(), n_probes=1))  # noqa: E731
+    t = lambda: once("t", lambda: sure_thresholds(F(), weights(), sigma=sigma))  # noqa: E731
+    shrunk = lambda: once("shrunk", lambda: james_stein(F(), t()[:, None])[0])  # noqa: E731
+    work = {
+        "weights, N = 10": (frame, lambda: monte_carlo_weights(frame(), n_probes=10)),
+        "weights, N = 10, Gaussian": (frame, lambda: monte_carlo_weights(frame(), n_probes=10, law="gaussian")),
+        "forward": (frame, lambda: analyze(frame(), noisy)),
+        "thresholds": (lambda: (F(), weights()), lambda: sure_thresholds(F(), weights(), sigma=sigma)),
+        "inverse": (shrunk, lambda: synthesize(frame(), shrunk())),
+        "DFS fused lasso": (lambda: None, lambda: dfs_fused_lasso(graph, noisy, penalty=2 * sigma, sigma=sigma)),
+    }
+
+    def measured(prepare, compute):
+        return lambda: (prepare(), best_of_three(compute))[1]
+
+    settings = {"graph": graph.hash, "sigma": sigma}
+    return {name: stage.cells.value(f"{NAME}-{name}", settings, measured(*parts)) for name, parts in work.items()}
+
+
+def _growth(stage: Stage):
+    """(variable, value, how to time it) around one middling setting."""
+    size = 2000 if stage.smoke else 200_000
+    made: dict[int, Graph] = {}
+
+    def graph(n: int) -> Graph:
+        return made.setdefault(n, made.get(n) or roads(n))
+
+    def forward(n: int, **options):
+        def timed() -> float:
+            frame = chebyshev_frame(graph(n), **options)
+            signal = np.random.default_rng(0).normal(size=n)
+            return best_of_three(lambda: analyze(frame, signal))
+
+        return timed
+
+    def probes(count: int):
+        def timed() -> float:
+            frame = chebyshev_frame(graph(size))
+            return best_of_three(lambda: monte_carlo_weights(frame, n_probes=count))
+
+        return timed
+
+    for count in (1, 2, 4, 8):
+        yield "N", count, probes(count)
+    for n in (size // 2, size, 2 * size, 4 * size):
+        yield "m", graph(n).n_edges, forward(n)
+    for degree in (25, 50, 100, 200):
+        yield "K", degree, forward(size, degree=degree)
+    for low in (0, 2, 4, 6):
+        yield "J", chebyshev_frame(graph(size), low_scales=low).n_scales, forward(size, low_scales=low)
+
+
+def best_of_three(compute: Callable) -> float:
+    """Least time of three runs after a warm-up."""
+    compute()
+    times = []
+    for _ in range(3):
+        start = time.perf_counter()
+        compute()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def exponents(rows: list[dict]) -> dict[str, float]:
+    """p of the best fit seconds ~ value^p, by variable."""
+    found = {}
+    for variable in VARIABLES:
+        points = [(row["value"], row["seconds"]) for row in rows if row.get("variable") == variable]
+        x, y = np.log(np.array(points)).T
+        found[variable] = float(np.polyfit(x, y, 1)[0])
+    return found
+
+
+def render(rows: list[dict], folder: Path) -> list[Path]:
+    stages = [row for row in rows if row["part"] == "stages"]
+    lines = [
+        [row["stage"], f"{row['seconds']:.3f} s"]
+        + ([f"{row['paper']:g} s", f"{row['paper'] / row['seconds']:,.0f}"] if row["paper"] else ["", ""])
+        for row in stages
+    ]
+    power = exponents(rows)
+    growth = [[VARIABLES[name], f"{power[name]:.2f}"] for name in VARIABLES]
+    with figure(folder / f"{NAME}.png", size=(10, 2.9), panels=(1, 4)) as axes:
+        for ax, (name, words) in zip(axes, VARIABLES.items(), strict=True):
+            points = np.array([(row["value"], row["seconds"]) for row in rows if row.get("variable") == name])
+            ax.loglog(*points.T, marker="o", ms=4)
+            ax.set(xlabel=words, title=f"time ~ {name}$^{{{power[name]:.2f}}}$")
+            ax.minorticks_off()
+            ax.set_xticks(points[:, 0], [f"{x:,.0f}" for x in points[:, 0]], fontsize=8, rotation=25)
+        axes[0].set_ylabel("seconds")
+    text = (
+        f"## {TITLE}\n\nData: f_{{0.001, 4}} on {stages[0]['data']}; degree 100, float64. The paper's times are of its own laptop on roadNet-PA.\n\n"
+        f"{markdown(['stage', 'here', 'paper', 'ratio'], lines)}\n\nBoth laws of probes take the same time, as in the paper. The seconds of weights (N) and of "
+        f"one forward transform (m, K, J) on generated roads grow with the power:\n\n{markdown(['of', 'power'], growth)}\n\n![{TITLE}]({NAME}.png)\n"
+    )
+    return [
+        write_csv(folder / f"{NAME}.csv", rows),
+        write_text(folder / f"{NAME}.md", text),
+        folder / f"{NAME}.png",
+        folder / f"{NAME}.pdf",
+    ]
