@@ -25,7 +25,7 @@ from hushgraph.chains import (
 from hushgraph.checks import as_number, checked_count, checked_number, checked_seed, checked_sigma, is_count, shown
 from hushgraph.graph import Graph, checked_graph
 from hushgraph.observation import Noisy, refuse_release
-from hushgraph.result import Denoised, pandas_module
+from hushgraph.result import Denoised, like_input
 from hushgraph.total_variation import Arcs, TotalVariation, minimise
 
 LEAST, MOST = 0.05, 2.0  # penalties tried: from LEAST to MOST sqrt(n) noise levels, and 0 and infinity
@@ -303,7 +303,7 @@ def _result(graph, noisy, seen: Observed, choices: list[Choice], signals, method
     }
     signal = np.array(signals[0] if alone else np.stack(signals, axis=1)).astype(seen.values.dtype, copy=False)
     return Denoised(
-        signal=_like_input(graph, noisy, signal),
+        signal=like_input(graph, noisy, signal),
         sigma=seen.sigma,
         risk=gathered(risk),
         risk_se=gathered(spread),
@@ -314,17 +314,3 @@ def _result(graph, noisy, seen: Observed, choices: list[Choice], signals, method
         details=details,
         labels=graph.labels,
     )
-
-
-def _like_input(graph: Graph, noisy, signal):
-    """Series in, Series out (in the order of the input); dict in, dict out; arrays otherwise."""
-    names = list(range(graph.n)) if graph.labels is None else graph.labels.tolist()
-    if isinstance(noisy, dict):
-        place = {name: i for i, name in enumerate(names)}
-        return {name: signal[place[name]] for name in noisy}
-    if hasattr(noisy, "index") and hasattr(noisy, "to_numpy"):
-        pandas = pandas_module()
-        if signal.ndim == 1:
-            return pandas.Series(signal, index=names, name=noisy.name).reindex(noisy.index)
-        return pandas.DataFrame(signal, index=names, columns=noisy.columns).reindex(noisy.index)
-    return signal

@@ -23,7 +23,7 @@ from hushgraph.checks import (
 from hushgraph.frame import Frame, chebyshev_frame, exact_frame
 from hushgraph.graph import Graph, checked_graph
 from hushgraph.observation import Noisy
-from hushgraph.result import Denoised, NodeRisk, pandas_module
+from hushgraph.result import Denoised, NodeRisk, like_input
 from hushgraph.risk import Law, estimate_sigma
 from hushgraph.sgwt import Noise, Settings, estimates, risk_errors, timed
 from hushgraph.shrink import Rule, sure_exponent
@@ -129,7 +129,7 @@ def denoise(
         warnings.warn(result.details["notes"][0], stacklevel=2)
     timings["total"] = time.perf_counter() - started
     signal = _finished(result.signal, nonnegative, integer)
-    return replace(result, signal=_like_input(graph, noisy, signal), labels=graph.labels)
+    return replace(result, signal=like_input(graph, noisy, signal), labels=graph.labels)
 
 
 def _finished(signal: np.ndarray, nonnegative: bool, integer: bool) -> np.ndarray:
@@ -344,17 +344,3 @@ def _harmonic(graph: Graph, signal, known) -> np.ndarray:
     if solved:
         filled[unknown] = np.stack([values for values, _ in solved], axis=1).reshape(right.shape)
     return filled[~known]
-
-
-def _like_input(graph: Graph, noisy, signal):
-    """Series in, Series out (in the order of the input); dict in, dict out; arrays otherwise."""
-    names = range(graph.n) if graph.labels is None else graph.labels.tolist()
-    if isinstance(noisy, dict):
-        place = {name: i for i, name in enumerate(names)}
-        return {name: signal[place[name]] for name in noisy}
-    if hasattr(noisy, "index") and hasattr(noisy, "to_numpy"):
-        pandas = pandas_module()
-        if signal.ndim == 1:
-            return pandas.Series(signal, index=list(names), name=noisy.name).reindex(noisy.index)
-        return pandas.DataFrame(signal, index=list(names), columns=noisy.columns).reindex(noisy.index)
-    return signal

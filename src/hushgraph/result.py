@@ -112,6 +112,20 @@ class Denoised:
         return pandas.Series(values, index=index) if np.ndim(values) == 1 else pandas.DataFrame(values, index=index)
 
 
+def like_input(graph: Graph, noisy, signal):
+    """Series in, Series out (in the order of the input); dict in, dict out; arrays otherwise."""
+    names = list(range(graph.n)) if graph.labels is None else graph.labels.tolist()
+    if isinstance(noisy, dict):
+        place = {name: i for i, name in enumerate(names)}
+        return {name: signal[place[name]] for name in noisy}
+    if hasattr(noisy, "index") and hasattr(noisy, "to_numpy"):
+        pandas = pandas_module()
+        if signal.ndim == 1:
+            return pandas.Series(signal, index=names, name=noisy.name).reindex(noisy.index)
+        return pandas.DataFrame(signal, index=names, columns=noisy.columns).reindex(noisy.index)
+    return signal
+
+
 def pandas_module():
     """pandas, or an error that names the extra."""
     try:

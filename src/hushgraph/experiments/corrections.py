@@ -1,8 +1,8 @@
 """Where the paper needed correcting, each place shown by numbers: what is printed, what is right, and what comes out.
 
 Right values come from formulas; measured ones another way: all 2^n probes tried, losses of many draws of the noise, derivatives
-as differences, integrals, counts. A formula agrees with what was measured if they are equal up to rounding, or, where noise is drawn,
-within 4.9 standard errors (a false alarm in a million).
+as differences, integrals, counts. A formula agrees with what was measured if they are equal up to rounding, or, where noise is
+drawn, within 4.9 standard errors (a false alarm in a million).
 """
 
 from __future__ import annotations
@@ -65,9 +65,11 @@ def compared(
 ) -> dict:  # fmt: skip
     """A row; `errors` are the standard errors of the printed and of the right value minus the measured one."""
     return {
-        "correction": correction, "quantity": quantity, "printed": float(printed), "right": float(right), "measured": float(measured),
-        "measured_by": by, "standard_error": errors[1], "tolerance": tolerance, "printed_is": claim,
-        "printed_agrees": agree(printed, measured, errors[0], tolerance, claim), "agrees": agree(right, measured, errors[1], tolerance),
+        "correction": correction, "quantity": quantity,
+        "printed": float(printed), "right": float(right), "measured": float(measured), "measured_by": by,
+        "standard_error": errors[1], "tolerance": tolerance, "printed_is": claim,
+        "printed_agrees": agree(printed, measured, errors[0], tolerance, claim),
+        "agrees": agree(right, measured, errors[1], tolerance),
     }  # fmt: skip
 
 
@@ -354,15 +356,15 @@ def _numbers(row: dict) -> list[str]:
     return [f"{words[row['printed_is']]}{row['printed']:.6g}", f"{row['right']:.6g}{spread}", f"{measured:.6g}"]
 
 
-NOTES = """- Proposition 1 is right for i = j, the case that coordinate-wise thresholds use. For i != j it is even negative in places. The
-  bracket of the paper's own Proposition 2 at (k, l) = (i, j) is the corrected form.
+NOTES = """- Proposition 1 is right for i = j, the case that coordinate-wise thresholds use. For i != j it is even negative in
+  places. The bracket of the paper's own Proposition 2 at (k, l) = (i, j) is the corrected form.
 - Proposition 2 is right, and listed for its cost: a sum over (n (J + 1))^4 terms. With M = W' diag(slope) W it is Hutchinson's
   variance of a trace and takes one transform per node.
 - SURE is unbiased for the coefficients. The error of the signal is smaller, because synthesis projects; its own SURE has the same
   divergence.
 - The constant of SURE matters for frames that are not tight: much at degree 12, little at the paper's degree 100.
-- The classical formula is proven for epsilon < 1. At epsilon = 1 its noise gives far less than the delta asked for, so it is wasteful
-  there rather than unsafe, but the theorem does not say so; for larger epsilon it fails, as the second row shows.
-- A sensitivity of 2 for four trips holds for distinct places, as the paper assumes: it takes a bound for each place too. For one person
-  changed instead of added or removed, sensitivities are sqrt(2) larger.
+- The classical formula is proven for epsilon < 1. At epsilon = 1 its noise gives far less than the delta asked for, so it is
+  wasteful there rather than unsafe, but the theorem does not say so; for larger epsilon it fails, as the second row shows.
+- A sensitivity of 2 for four trips holds for distinct places, as the paper assumes: it takes a bound for each place too. For one
+  person changed instead of added or removed, sensitivities are sqrt(2) larger.
 """

@@ -25,6 +25,7 @@ PLATEAUS: tuple[Plateau, ...] = ("linear", "c3")
 DEGREES = (20, 100)  # a cut-off one can see, and the paper's degree
 LEVELS = (1e-2, 1e-4, 1e-8)
 SEED = 0
+SHARE = 0.2  # of the nodes must have others at a distance that is shown
 
 
 def run(stage: Stage) -> list[dict]:
@@ -36,7 +37,7 @@ def run(stage: Stage) -> list[dict]:
     for plateau in PLATEAUS:
         for degree in (None, *DEGREES):
             name = "exact" if degree is None else f"degree {degree}"
-            settings = {"graph": graph.hash, "plateau": plateau, "degree": degree, "count": count, "seed": SEED}
+            settings = {"graph": graph.hash, "plateau": plateau, "degree": degree, "count": count, "seed": SEED, "share": SHARE}
             compute = _decay_of(_frame_of(stage, graph, plateau, degree), nodes, hops)
             found = stage.cells.value(f"{NAME}-{plateau}-{name}", settings, compute)
             rows += [
@@ -68,8 +69,8 @@ def _decay_of(make: Callable[[], Frame], nodes: np.ndarray, hops: np.ndarray):
 
 
 def _farthest(hops: np.ndarray) -> int:
-    """The largest distance that at least a fifth of the nodes have."""
-    return int(np.quantile(np.where(np.isfinite(hops), hops, 0).max(axis=1), 0.8, method="lower"))
+    """The largest distance that enough of the nodes have."""
+    return int(np.quantile(np.where(np.isfinite(hops), hops, 0).max(axis=1), 1 - SHARE, method="lower"))
 
 
 def _at_distance(size: np.ndarray, there: np.ndarray, h: int) -> list[dict]:
@@ -123,6 +124,8 @@ def _draw(rows: list[dict], path: Path) -> None:
             axis.set(title=f"{plateau} plateau", xlabel="hops from the node", ylim=(lowest, 2))
         axes[0].set_ylabel("size, as a share of the peak")
         axes[0].legend(fontsize=9, loc="lower left")
+        key = f"thick: largest at that distance\nthin: mean\ndotted: polynomials of degree {DEGREES[0]}"
+        axes[1].text(0.99, 0.97, key, transform=axes[1].transAxes, ha="right", va="top", fontsize=8.5)
 
 
 def _words(rows: list[dict]) -> str:
@@ -141,17 +144,17 @@ def _words(rows: list[dict]) -> str:
     farthest = max(row["hops"] for row in rows)
     return f"""# {TITLE}
 
-{first["nodes"]} random nodes of {first["map"]} ({first["n"]:,} nodes), up to {farthest} hops; where streets end earlier, averages are over
-the nodes that reach so far ({rows[-1]["nodes"]} at the end). Sizes are shares of each wavelet's peak. Thick lines are the largest value
-at that distance, thin ones the mean, dotted ones the largest of polynomials of degree {DEGREES[0]}.
+{first["nodes"]} random nodes of {first["map"]} ({first["n"]:,} nodes), up to {farthest} hops; where streets end earlier,
+averages are over the nodes that reach so far ({rows[-1]["nodes"]} at the end). Sizes are shares of each wavelet's peak. Thick lines
+are the largest value at that distance, thin ones the mean, dotted ones the largest of polynomials of degree {DEGREES[0]}.
 
 Hops from which on the largest value stays below a share of the peak ("-": not within {farthest} hops):
 
 {table}
 
 {_seen(rows)} Polynomials of degree K
-(undamped) end at K hops: beyond them the largest coefficient is {beyond:g}. The paper says that its wavelets vanish with the distance
-and gives no rate.
+(undamped) end at K hops: beyond them the largest coefficient is {beyond:g}. The paper says that its wavelets vanish with the
+distance and gives no rate.
 """
 
 
@@ -159,6 +162,6 @@ def _seen(rows: list[dict]) -> str:
     ends = {plateau: [reach(_group(rows, plateau, "exact", scale), LEVELS[1]) for scale in _scales(rows)] for plateau in PLATEAUS}
     shown = {plateau: ", ".join("-" if h is None else str(h) for h in ends[plateau]) for plateau in PLATEAUS}
     return (
-        f"The linear plateau and c3 differ in the tails: exact wavelets, from the lowest band to the highest, stay below {LEVELS[1]:g}\n"
+        f"The plateaus differ in the tails: exact wavelets, from the lowest band to the highest, stay below {LEVELS[1]:g}\n"
         f"of their peak from {shown['linear']} hops on with the linear plateau, and from {shown['c3']} with c3."
     )

@@ -126,7 +126,7 @@ def _words(kinds: dict[str, list[dict]]) -> str:
         f"{name} has a defect of {row['defect']:.3f} ({row['defect_at_eigenvalues']:.3f} at the eigenvalues)"
         for name, row in (
             ("no damping", found["linear", PAPERS_DEGREE, "undamped"]),
-            ("Jackson's", found["linear", PAPERS_DEGREE, "jackson"]),
+            ("Jackson damping", found["linear", PAPERS_DEGREE, "jackson"]),
         )
     )
     tighter = sum(found[p, k, "jackson"]["defect"] < found[p, k, "undamped"]["defect"] for p in plateaus for k in DEGREES)
@@ -138,15 +138,17 @@ def _words(kinds: dict[str, list[dict]]) -> str:
 
 The streets of {first["map"]}: {first["nodes"]:,} nodes, all eigenvalues of the Laplacian in [0, {kinds["bands"][-1]["x"]:.3f}].
 
-There are {len(_bands(kinds["bands"]))} bands; the paper's figure has five. Their sum is 1 up to {worst:.1g}. About {100 * below:.0f} % of
-the eigenvalues lie below 1/2, where the lowest band alone is at work: the frame does not tell these frequencies apart.
+There are {len(_bands(kinds["bands"]))} bands; the paper's figure has five. Their sum is off 1 by {worst:.1g}.
+About {100 * below:.0f} % of the eigenvalues lie below 1/2, where the lowest band alone is at work:
+the frame does not tell these frequencies apart.
 
 Tightness defect, the largest |sum of rho_j^2 - 1| over the interval (a proven bound):
 
 {table}
 
-At K = {PAPERS_DEGREE} and the linear plateau, the paper's choice, {damped}, and {plain}. Damping takes the
-ripples away and rounds the kinks instead. The paper expects a better convergence from it; over all plateaus and degrees of the table the
-damped frame is tighter in {tighter} of {len(plateaus) * len(DEGREES)} cases. Smoother plateaus pay from some degree on: at K = {DEGREES[0]} the tightest
-is {best[0]}, at K = {PAPERS_DEGREE} it is {best[1]} with {best_defect:.2g}.
+At K = {PAPERS_DEGREE} and the linear plateau, the paper's choice, {damped},
+and {plain}. Damping takes the ripples away and rounds the kinks instead. The paper expects a better convergence from it; over all
+plateaus and degrees of the table the damped frame is tighter in {tighter} of {len(plateaus) * len(DEGREES)} cases.
+Smoother plateaus pay from some degree on: at K = {DEGREES[0]} the tightest is {best[0]},
+at K = {PAPERS_DEGREE} it is {best[1]} with {best_defect:.2g}.
 """

@@ -76,7 +76,12 @@ def _draw(plateaus: list[dict], sums: list[dict], path: Path) -> None:
         right.plot(
             x, [row["c = 1"] for row in sums], color=output.QUIET, linewidth=1.8, linestyle="--", label="$h_c$, $c = 1$ (paper)"
         )
-        right.set(title="What the bands lack to 1", xlabel="$\\lambda$", ylabel="$\\sum_j \\psi_j(\\lambda) - 1$", xlim=(0, x[-1]))
+        right.set(
+            title="Sum of the bands of $h_c$, less 1",
+            xlabel="$\\lambda$",
+            ylabel="$\\sum_j \\psi_j(\\lambda) - 1$",
+            xlim=(0, x[-1]),
+        )
         right.legend(loc="lower left", fontsize=8)
 
 
@@ -94,8 +99,9 @@ The functions are computed on [0, 1.2] for b = {BASE:g}; their bands on {where}.
 {table}
 
 All but the dashed curve are 1 up to 1/b and 0 from 1 on. The paper's figure draws h_c with c = 1, whose plateau [0, 1 - c] is a
-single point. The bands telescope to omega(b^-J x), so omega must be 1 at b^-J lambda_max. With c = 1 their sum is off by more than 1 %
-from lambda = {first:.2f} on, and by {worst["c = 1"]:.3f} at worst. With c = 1 - 1/b, the default here, it is 1 up to {worst["c = 1 - 1/b"]:.1g}.
+single point. The bands telescope to omega(b^-J x), so omega must be 1 at b^-J lambda_max. With c = 1 their sum is off by more
+than 1 % from lambda = {first:.2f} on, and by {worst["c = 1"]:.3f} at worst;
+with c = 1 - 1/b, the default here, by {worst["c = 1 - 1/b"]:.1g}.
 `plateau_function` refuses a larger c. The tables of the paper use the piecewise linear omega and are not affected.
 """
 

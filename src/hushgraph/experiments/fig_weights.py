@@ -7,24 +7,26 @@ give, so the mean squared error to the exact frame's weights is this variance pl
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from hushgraph.experiments.output import COLOURS, QUIET, figure, markdown, write_csv, write_text
 from hushgraph.experiments.stage import Stage
-from hushgraph.frame import ChebyshevFrame, chebyshev_frame, exact_frame
-from hushgraph.risk import exact_weights, probes
+from hushgraph.frame import ChebyshevFrame, Damping, chebyshev_frame, exact_frame
+from hushgraph.risk import Law, exact_weights, probes
 from hushgraph.transform import forward
 
 NAME = "fig-weights"
 TITLE = "Monte-Carlo weights against the exact ones"
 
-LAWS = ("rademacher", "gaussian")
+LAWS: tuple[Law, ...] = ("rademacher", "gaussian")
 SPREAD = {"rademacher": 0.0, "gaussian": 2.0}  # V[eps^2]
 SIZES, SMOKE_SIZES, FEW = (1, 2, 5, 10, 20, 50, 100), (1, 2, 5), 10
 BASES, PLATEAUS = (1.5, 2.0, 3.0), ("linear", "smooth", "c3", "meyer")
-REPETITIONS, DEGREE, DAMPING = 50, 100, "jackson"
+REPETITIONS, DEGREE = 50, 100
+DAMPING: Damping = "jackson"
 GROUP = 64  # unit vectors transformed at a time
 
 
@@ -50,7 +52,7 @@ def _rows(stage: Stage, panel: str, sizes: tuple[int, ...], base: float, plateau
     rows = []
     for law in LAWS:
         drawn = {**settings, "law": law, "sizes": sizes, "seeds": [0, repetitions]}
-        errors = stage.cells.value(f"{NAME}-{panel}-{law}", drawn, lambda law=law: _errors(frame, known, law, sizes, repetitions))
+        errors = stage.cells.value(f"{NAME}-{panel}-{law}", drawn, partial(_errors, frame, known, law, sizes, repetitions))
         single = float(np.mean((SPREAD[law] - 2) * known["fourth"] + 2 * known["own"] ** 2))
         for position, size in enumerate(sizes):
             exact, own = (np.array(errors[part])[:, position] for part in ("exact", "own"))
@@ -75,7 +77,7 @@ def _moments(stage: Stage, frame: ChebyshevFrame) -> dict[str, np.ndarray]:
     return {"exact": exact_weights(exact), "own": own, "fourth": fourth}
 
 
-def _errors(frame: ChebyshevFrame, known: dict, law, sizes: tuple[int, ...], repetitions: int) -> dict[str, list]:
+def _errors(frame: ChebyshevFrame, known: dict, law: Law, sizes: tuple[int, ...], repetitions: int) -> dict[str, list]:
     """Mean squared errors to the exact and to the polynomials' own weights: for each repetition, one per size.
 
     The weights of N probes are the mean of the first N of one long draw, so sizes within a repetition are not independent.
@@ -147,8 +149,9 @@ def _points(axes, places, rows: list[dict], colour: str) -> None:
 
 
 def _text(rows: list[dict]) -> str:
+    """What was measured, and what is seen."""
     first, by_size, by_frame = rows[0], _pairs(rows, "probes"), _pairs(rows, "frame")
-    head = ["Rademacher", "Gaussian", "Gaussian / Rademacher", "predicted", "polynomials alone", "predicted", "floor"]
+    head = ["Rademacher", "Gaussian", "Gaussian / Rademacher", "predicted", "without the floor", "predicted", "floor"]
     below = sum(one["mse"] < other["mse"] for one, other in by_size + by_frame)
     away = max(abs(row["mse"] - row["predicted"]) / row["mse_se"] for row in rows)
     least, most = (pick(_ratio(pair, "variance") for pair in by_frame) for pick in (min, max))
@@ -156,7 +159,8 @@ def _text(rows: list[dict]) -> str:
     return f"""## {TITLE}
 
 Data: the graph of {first["data"]}, {first["n"]:,} nodes. Weights by polynomials of degree {DEGREE} with Jackson damping; mean
-squared error over all nodes and scales, mean of {first["repetitions"]} repetitions with its standard error. Base 2, linear plateau, {first["n_scales"]} scales:
+squared error over all nodes and scales, mean of {first["repetitions"]} repetitions with its standard error. Base 2, linear plateau,
+{first["n_scales"]} scales:
 
 {markdown(["N", *head], [_line(str(pair[0]["n_probes"]), pair) for pair in by_size])}
 
@@ -166,12 +170,13 @@ Other frames, N = {FEW}:
 
 "Predicted" is Proposition 1 for i = j, averaged exactly over all weights of the polynomial frame, plus the floor: the mean squared
 difference between the polynomials' own weights and the exact frame's, which no number of probes lowers. It is
-{last["floor"] / last["mse"]:.1%} of Rademacher's error at N = {last["n_probes"]}. "Polynomials alone" compares with the polynomials' own weights,
-without the floor: there the predicted ratio is the same for every N.
+{last["floor"] / last["mse"]:.1%} of Rademacher's error at N = {last["n_probes"]}. "Without the floor" compares with the
+polynomials' own weights: there the predicted ratio is the same for every N.
 
-Rademacher probes are closer in {below} of {len(by_size + by_frame)} comparisons; the paper, which prints no numbers here, says for any
-sample size. The errors are within {away:.1f} standard errors of the prediction. Depending on the frame Proposition 1 makes Gaussian probes
-{least:.2f} to {most:.2f} times as costly: the more of a wavelet's energy sits on one node, the more probes win whose squares do not vary.
+Rademacher probes are closer in {below} of {len(by_size + by_frame)} comparisons; the paper, which prints no numbers here, says for
+any sample size. The errors are within {away:.1f} standard errors of the prediction. Depending on the frame Proposition 1 makes
+Gaussian probes {least:.2f} to {most:.2f} times as costly: the more of a wavelet's energy sits on one node, the more is won by
+probes whose squares do not vary.
 
 ![{TITLE}]({NAME}.png)
 """

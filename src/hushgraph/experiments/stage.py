@@ -45,7 +45,8 @@ class Stage:
         if self.smoke:
             return _stand_in("Manhattan", 300, 1)
         found = manhattan()
-        return Map(found.graph, {"f_matched": found.signals["f_matched"]}, found.name, found.source, found.attribution, "f_matched")
+        name = "Manhattan (OpenStreetMap of March 2025), taxi pickups of 2013-11-18, 16:00 to 16:51"
+        return Map(found.graph, {"f_matched": found.signals["f_matched"]}, name, found.source, found.attribution, "f_matched")
 
     @cached_property
     def manhattan_weighted(self) -> Map:
@@ -54,7 +55,12 @@ class Stage:
             return _stand_in("Manhattan by length", 300, 1, weighted=True)
         found, plain = manhattan(weighted=True), self.manhattan
         return Map(
-            found.graph, dict(plain.signals), f"{found.name}, weighted by length", found.source, found.attribution, "f_matched"
+            found.graph,
+            dict(plain.signals),
+            f"{plain.name}, edges weighted by length",
+            found.source,
+            found.attribution,
+            "f_matched",
         )
 
     @cached_property
