@@ -69,7 +69,8 @@ class Stage:
         if self.smoke:
             return _stand_in("San Francisco", 400, 2)
         found = san_francisco()
-        return Map(found.graph, {"f_all": found.signals["f_all"]}, found.name, found.source, found.attribution, "f_all")
+        name = "San Francisco (OpenStreetMap), all taxi pickups of 2008-05-25"
+        return Map(found.graph, {"f_all": found.signals["f_all"]}, name, found.source, found.attribution, "f_all")
 
     @cached_property
     def large_roads(self) -> Map:
@@ -79,7 +80,9 @@ class Stage:
         try:
             return road_network("roadNet-PA", allow_download=False)
         except RuntimeError:
-            return road_network("roads_1m")
+            found = road_network("roads_1m")
+            name = "roads_1m (world highways, Moscow and Seattle side by side; not the paper's roadNet-PA)"
+            return Map(found.graph, {}, name, found.source, found.attribution)
 
     def exact_frame(self, graph: Graph) -> ExactFrame:
         """The exact frame; its eigenpairs are a cell."""
