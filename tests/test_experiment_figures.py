@@ -60,7 +60,7 @@ def test_files_are_written(rows, tmp_path, experiment):
     with written[0].open(newline="", encoding="utf-8") as file:
         assert len(list(csv.DictReader(file))) == len(rows[experiment.NAME])
     text = written[1].read_text(encoding="utf-8")
-    assert text.startswith(f"# {experiment.TITLE}\n")
+    assert text.startswith(f"## {experiment.TITLE}\n")
     widths = {line.replace(r"\|", "").count("|") for line in text.splitlines() if line.startswith("|")}
     assert len(widths) == 1, "every line of the table needs the same number of cells"
 

@@ -337,7 +337,7 @@ def _words(rows: list[dict]) -> str:
         "right holds",
     ]
     hold = {name: sum(row[name] for row in rows) for name in ("agrees", "printed_agrees")}
-    return f"""# {TITLE}
+    return f"""## {TITLE}
 
 Computed on tiny graphs: seven weighted nodes, where all 128 Rademacher probes can be tried, and grids of 48 and 400 nodes. A value
 holds if it equals what was measured up to rounding, or within {Z:.1f} standard errors (±) where the noise is drawn.

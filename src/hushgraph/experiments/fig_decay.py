@@ -94,7 +94,7 @@ def reach(rows: list[dict], level: float) -> int | None:
 def render(rows: list[dict], folder: Path) -> list[Path]:
     _draw(rows, folder / NAME)
     csv = output.write_csv(folder / f"{NAME}.csv", rows)
-    text = output.write_text(folder / f"{NAME}.md", _words(rows))
+    text = output.write_text(folder / f"{NAME}.md", _words(rows) + f"\n\n![{TITLE}]({NAME}.png)")
     return [csv, text, folder / f"{NAME}.png", folder / f"{NAME}.pdf"]
 
 
@@ -142,7 +142,7 @@ def _words(rows: list[dict]) -> str:
         (row["largest"] for row in rows if row["frame"] != "exact" and row["hops"] > int(row["frame"].split()[1])), default=0.0
     )
     farthest = max(row["hops"] for row in rows)
-    return f"""# {TITLE}
+    return f"""## {TITLE}
 
 {first["nodes"]} random nodes of {first["map"]} ({first["n"]:,} nodes), up to {farthest} hops; where streets end earlier,
 averages are over the nodes that reach so far ({rows[-1]["nodes"]} at the end). Sizes are shares of each wavelet's peak. Thick lines

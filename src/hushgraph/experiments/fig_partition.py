@@ -17,7 +17,7 @@ from hushgraph.graph import Graph
 from hushgraph.partition import Plateau, partition
 
 NAME = "fig-partition"
-TITLE = "The partition of unity on the spectrum of Manhattan, exact and by polynomials"
+TITLE = "The partition of unity on a spectrum, exact and by polynomials"
 
 DEGREES = (20, 50, 100, 200)
 PAPERS_DEGREE = 100
@@ -71,7 +71,7 @@ def render(rows: list[dict], folder: Path) -> list[Path]:
     kinds = {kind: [row for row in rows if row["kind"] == kind] for kind in ("bands", "density", "defect")}
     _draw(kinds, folder / NAME)
     csv = output.write_csv(folder / f"{NAME}.csv", rows)
-    text = output.write_text(folder / f"{NAME}.md", _words(kinds))
+    text = output.write_text(folder / f"{NAME}.md", _words(kinds) + f"\n\n![{TITLE}]({NAME}.png)")
     return [csv, text, folder / f"{NAME}.png", folder / f"{NAME}.pdf"]
 
 
@@ -134,7 +134,7 @@ def _words(kinds: dict[str, list[dict]]) -> str:
     best_defect = found[best[1], PAPERS_DEGREE, "undamped"]["defect"]
     below = sum(row["eigenvalues"] for row in kinds["density"] if row["x"] + row["width"] <= 0.5) / first["nodes"]
     worst = max(abs(row["sum"] - 1) for row in kinds["bands"])
-    return f"""# {TITLE}
+    return f"""## {TITLE}
 
 The streets of {first["map"]}: {first["nodes"]:,} nodes, all eigenvalues of the Laplacian in [0, {kinds["bands"][-1]["x"]:.3f}].
 

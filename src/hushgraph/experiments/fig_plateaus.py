@@ -56,7 +56,7 @@ def render(rows: list[dict], folder: Path) -> list[Path]:
     plateaus, sums = ([row for row in rows if row["panel"] == panel] for panel in ("plateaus", "sums"))
     _draw(plateaus, sums, folder / NAME)
     csv = output.write_csv(folder / f"{NAME}.csv", rows)
-    text = output.write_text(folder / f"{NAME}.md", _words(plateaus, sums))
+    text = output.write_text(folder / f"{NAME}.md", _words(plateaus, sums) + f"\n\n![{TITLE}]({NAME}.png)")
     return [csv, text, folder / f"{NAME}.png", folder / f"{NAME}.pdf"]
 
 
@@ -92,7 +92,7 @@ def _words(plateaus: list[dict], sums: list[dict]) -> str:
     lines = [[name, f"{slopes[name]:.2f}", f"{smooth}"] for name, smooth in SMOOTHNESS.items()]
     table = output.markdown(["plateau", "steepest slope", "how smooth"], lines)
     where = f"[0, {sums[-1]['lambda_max']:.3f}], the spectrum of the streets of {sums[-1]['map']}"
-    return f"""# {TITLE}
+    return f"""## {TITLE}
 
 The functions are computed on [0, 1.2] for b = {BASE:g}; their bands on {where}.
 

@@ -1,4 +1,4 @@
-"""SURE with Monte-Carlo weights against their number (paper, Sec. V-B), with the band that Proposition 2, corrected, predicts.
+"""SURE with Monte-Carlo weights against their number (paper, Sec. V-B), with the band that Proposition 2 predicts.
 
 At a fixed threshold SURE of the coefficients is ||h(F) - F||^2 - sigma^2 tr(W W') + 2 sigma^2 sum weights * slope. Its constant is
 held fixed, as in the paper (which has n in place of the trace; they differ for polynomials). What varies is a mean of
@@ -178,7 +178,7 @@ def _draw(axes, rows: list[dict], prefix: str, exact: str, truth: str) -> None:
         axes.plot(sizes, mean, "o-", ms=4, lw=1.2, color=colour, label=law)
         for sign in (-1, 1):
             axes.plot(sizes, [first[exact] + sign * Z * row["predicted_deviation"] for row in part], color=colour, lw=1, ls="--")
-    axes.plot([], [], color=QUIET, lw=1, ls="--", label="95 % by Proposition 2, corrected")
+    axes.plot([], [], color=QUIET, lw=1, ls="--", label="95 % by Proposition 2")
     axes.axhline(first[exact], color=INK, lw=1, label="SURE with exact weights")
     axes.axhline(first[truth], color=QUIET, lw=1.2, ls=":", label="true squared error")
     axes.set(xscale="log", xlabel="number of probes N")
@@ -233,7 +233,7 @@ and signal-domain SURE estimates it as {first["blackbox_exact"]:.1f}.
 As in the paper, which prints no numbers here, the means are centred on SURE with exact weights (within {away:.1f} of their standard
 errors) and Rademacher probes spread less ({narrower} of {len(pairs)} sizes). {first["repetitions"]} repetitions make rough bands;
 all single probes together have the standard deviations {single}:
-a ratio of {measured}, by Proposition 2 as corrected {predicted}. Streets and hour are not the paper's.
+a ratio of {measured}, by Proposition 2 {predicted}. Streets and hour are not the paper's.
 
 The black box differentiates the whole estimator along the same probes and meets the same quadratic form: at N = {last["n_probes"]}
 the two differ by at most {apart:.2g} (thresholds crossed within a step), at the price of an analysis and a synthesis per probe and
