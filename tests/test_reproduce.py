@@ -7,14 +7,19 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from hushgraph.cli import app
+from hushgraph.experiments import cells as cells_file
+from hushgraph.experiments import snr_table, table_nyc
 from hushgraph.experiments.cells import Cells
 from hushgraph.experiments.reproduce import EXPERIMENTS, publish, reproduce
-from hushgraph.experiments.snr_table import ESTIMATES, OURS
+from hushgraph.experiments.snr_table import ESTIMATES, OURS, best_methods, paired, run_table, summary
+from hushgraph.experiments.stage import Stage
 
 pytest.importorskip("matplotlib")
 TABLES = {"table-nyc": 8, "table-nyc-weighted": 8, "table-sf": 3}
@@ -23,7 +28,7 @@ TABLES = {"table-nyc": 8, "table-nyc-weighted": 8, "table-sf": 3}
 @pytest.fixture(scope="module")
 def smoke(tmp_path_factory):
     folder = tmp_path_factory.mktemp("smoke")
-    return folder, reproduce(["all"], folder, smoke=True, methods=["sgwt_scaled"])
+    return folder / "smoke", reproduce("all", folder, smoke=True, methods=["sgwt_scaled"])
 
 
 def test_every_experiment_has_rows_and_files(smoke):
@@ -52,13 +57,21 @@ def test_tables_have_every_cell(smoke, name, columns):
     methods = {"SNR_in", *ESTIMATES, *OURS, "sgwt_scaled"}
     assert {row["method"] for row in rows} == methods
     assert len(rows) == 2 * columns * len(methods)
-    assert set(rows[0]) == {"mechanism", "epsilon", "sigma", "realization", "method", "snr", "data"}
+    assert set(rows[0]) == {"mechanism", "epsilon", "sigma", "realization", "method", "snr", "data", "source", "attribution"}
 
 
 def test_generated_data_is_never_called_a_result(smoke):
     text = (smoke[0] / "reproduction.md").read_text()
     assert text.startswith("# Smoke test: generated data, no results")
-    for claim in ("the paper's day", "2013-11-18", "roadNet-PA)", "Manhattan (Open"):
+    for claim in (
+        "the paper's day",
+        "2013-11-18",
+        "roadNet-PA",
+        "f_{0.001",
+        "150 s",
+        "In parentheses: the paper",
+        "**Manhattan.**",
+    ):
         assert claim not in text
 
 
@@ -67,7 +80,7 @@ def test_finished_cells_are_not_computed_again(smoke, monkeypatch):
     seen = []
     real = Cells.__init__
     monkeypatch.setattr(Cells, "__init__", lambda self, *a, **k: seen.append(self) or real(self, *a, **k))
-    again = reproduce(["all"], folder, smoke=True, methods=["sgwt_scaled"])
+    again = reproduce(["all"], folder.parent, smoke=True, methods=["sgwt_scaled"])
     assert [cells.computed for cells in seen] == [0]
     assert again == found
 
@@ -83,22 +96,35 @@ def test_a_killed_run_goes_on_with_the_same_numbers(tmp_path):
         time.sleep(0.01)
     running.send_signal(signal.SIGKILL)
     running.wait()
-    finished = {path: path.stat().st_mtime_ns for path in cells.glob("*.json")}
+    finished = {path: path.stat().st_mtime_ns for path in (*cells.glob("*.json"), *cells.glob("*.npz"))}
+    assert any(path.suffix == ".npz" for path in finished)
     assert len(finished) >= 10
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     assert all(path.stat().st_mtime_ns == then for path, then in finished.items())
     reproduce(["table-sf"], tmp_path / "whole", smoke=True)
-    assert (tmp_path / "killed" / "smoke" / "table-sf.csv").read_bytes() == (tmp_path / "whole" / "table-sf.csv").read_bytes()
+    killed, whole = (tmp_path / name / "smoke" / "table-sf.csv" for name in ("killed", "whole"))
+    assert killed.read_bytes() == whole.read_bytes()
 
 
 def test_command_line(tmp_path):
     run = CliRunner()
-    done = run.invoke(app, ["reproduce", "fig-plateaus", "--smoke", "--out", str(tmp_path), "--docs", str(tmp_path / "docs")])
+    done = run.invoke(app, ["reproduce", "fig-plateaus", "--smoke", "--out", str(tmp_path)])
     assert done.exit_code == 0, done.output
-    assert "images/reproduction/fig-plateaus.png" in (tmp_path / "docs" / "reproduction.md").read_text()
-    assert (tmp_path / "docs" / "images" / "reproduction" / "fig-plateaus.png").exists()
-    assert run.invoke(app, ["reproduce", "table-mars", "--smoke", "--out", str(tmp_path)]).exit_code == 2
-    assert run.invoke(app, ["reproduce", "table-sf", "--smoke", "--methods", "magic", "--out", str(tmp_path)]).exit_code == 2
+    assert (tmp_path / "smoke" / "reproduction.md").exists()
+    for wrong in (["table-mars"], ["table-sf", "--methods", "magic"], ["fig-plateaus", "--docs", str(tmp_path / "docs")]):
+        failed = run.invoke(app, ["reproduce", *wrong, "--smoke", "--out", str(tmp_path)])
+        assert failed.exit_code == 2
+        assert "Traceback" not in failed.output
+    assert not (tmp_path / "docs").exists()
+    (tmp_path / "file").write_text("")
+    assert run.invoke(app, ["reproduce", "fig-plateaus", "--smoke", "--out", str(tmp_path / "file")]).exit_code == 2
+
+
+def test_a_part_does_not_replace_the_whole_page(smoke):
+    folder = smoke[0]
+    before = (folder / "reproduction.md").read_text()
+    reproduce("fig-plateaus", folder.parent, smoke=True)
+    assert (folder / "reproduction.md").read_text() == before
 
 
 def test_missing_data_is_named(tmp_path, monkeypatch):
@@ -109,12 +135,17 @@ def test_missing_data_is_named(tmp_path, monkeypatch):
     assert "HUSHGRAPH_DATA" in done.output or "osmnx" in done.output
 
 
-def test_publish_takes_only_the_pages_figures(tmp_path):
-    (tmp_path / "reproduction.md").write_text("![a](a.png)\n")
+def test_publish_takes_whole_pages_of_real_data_and_their_figures(tmp_path):
+    for name in EXPERIMENTS:
+        (tmp_path / f"{name}.md").write_text("## x\n")
+    (tmp_path / "reproduction.md").write_text("# Real\n![a](a.png)\n")
     for name in ("a.png", "b.png"):
         (tmp_path / name).write_bytes(b"x")
-    publish(tmp_path, tmp_path / "docs")
+    assert "(images/reproduction/a.png)" in publish(tmp_path, tmp_path / "docs").read_text()
     assert [path.name for path in (tmp_path / "docs" / "images" / "reproduction").iterdir()] == ["a.png"]
+    (tmp_path / "table-sf.md").unlink()
+    with pytest.raises(ValueError, match="missing: table-sf"):
+        publish(tmp_path, tmp_path / "docs")
 
 
 def test_damaged_cells_are_computed_again(tmp_path):
@@ -124,3 +155,49 @@ def test_damaged_cells_are_computed_again(tmp_path):
     assert cells.value("x", {"k": 1}, lambda: 3.5) == 3.5
     assert cells.value("x", {"k": 2}, lambda: 4.5) == 4.5
     assert cells.computed == 3
+    before = cells.arrays("a", {}, lambda: {"x": np.arange(3)})
+    next(tmp_path.glob("*.npz")).write_bytes(b"PK\x03\x04 cut short")
+    assert np.array_equal(cells.arrays("a", {}, lambda: {"x": np.arange(3)})["x"], before["x"])
+
+
+def test_other_settings_and_other_code_are_other_cells(tmp_path, monkeypatch):
+    cells = Cells(tmp_path)
+    cells.value("x", {"orders": 16}, lambda: 1)
+    assert cells.value("x", {"orders": 4}, lambda: 2) == 2
+    monkeypatch.setattr(cells_file, "code_of_package", lambda: "edited")
+    assert cells.value("x", {"orders": 16}, lambda: 3) == 3
+    with pytest.raises(TypeError, match="JSON"):
+        cells.value("x", {"array": np.arange(3)}, lambda: 4)
+
+
+def test_ties_are_no_wins():
+    """Means differ a little, pair by pair there is nothing: both are best. A steady difference is a win."""
+    noise = np.random.default_rng(0).normal(size=10)
+    rows = [
+        {"mechanism": "analytic", "epsilon": 1.0, "sigma": 4.0, "realization": k, "method": method, "snr": value}
+        for k in range(10)
+        for method, value in (("a", noise[k]), ("b", noise[-1 - k] + 0.01), ("c", noise[k] - 0.1))
+    ]
+    key = ("analytic", 1.0, 4.0)
+    assert set(best_methods(rows, key)) >= {"a", "b"}
+    assert paired(rows, key, "a", "c")[0] == pytest.approx(0.1)
+    assert paired(rows, key, "a", "c")[1] < 1e-12
+
+
+@pytest.mark.data
+def test_the_tables_of_the_paper_on_manhattan(data_folder, tmp_path, monkeypatch):
+    """Three columns, four realizations: wavelet oracle, and Monte-Carlo against exact weights, within the distances seen before."""
+    monkeypatch.setattr(snr_table, "REALIZATIONS", 4)
+    few = {"SGWT_MSE": snr_table.sgwt_oracle, "SGWT_SURE": snr_table.sgwt_sure, "SGWT_SURE_MC": snr_table.sgwt_sure_mc}
+    monkeypatch.setattr(snr_table, "ESTIMATES", few)
+    monkeypatch.setattr(snr_table, "OURS", ())
+    stage = Stage(tmp_path, Cells(tmp_path / "cells"))
+    table = replace(table_nyc.TABLE, columns=tuple(table_nyc.TABLE.columns[k] for k in (1, 6, 7)))
+    means = {
+        (method, sigma): mean for (method, _, _, sigma), (mean, _) in summary(run_table(stage, table, stage.manhattan)).items()
+    }
+    sigmas = sorted({sigma for _, sigma in means}, reverse=True)
+    for sigma, oracle in zip(sigmas, (1.77, 4.87, 8.12), strict=True):
+        assert means["SGWT_MSE", sigma] == pytest.approx(oracle, abs=0.3)
+        assert means["SGWT_SURE_MC", sigma] == pytest.approx(means["SGWT_SURE", sigma], abs=0.15)
+        assert means["SGWT_SURE_MC", sigma] > means["SGWT_MSE", sigma] - 0.35

@@ -91,7 +91,8 @@ def dfs_fused_lasso(
     -------
     Denoised
         `risk` is SURE (NaN without sigma), unbiased at a fixed penalty and a little optimistic at one that was chosen;
-        `risk_se` is exact in expectation for one order and an upper bound for several. `details` holds pieces, the penalties tried with their SURE and squared error, and the number of orders.
+        `risk_se` is exact in expectation for one order and an upper bound for several. `details` holds pieces, the penalties tried
+        with their SURE and squared error, and the number of orders.
 
     Examples
     --------

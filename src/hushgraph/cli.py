@@ -80,12 +80,14 @@ def _demo_story(result) -> dict[str, str]:
 @app.command()
 def reproduce(
     experiments: Annotated[
-        list[str] | None, typer.Argument(help="all, or some of: " + "table-nyc, table-sf, fig-weights, ...")
+        list[str] | None, typer.Argument(help="all, or names of experiments; an unknown name lists them.")
     ] = None,
-    out: Annotated[Path, typer.Option(help="Folder for tables, figures and finished cells.")] = Path("out/reproduction"),
+    out: Annotated[
+        Path, typer.Option(help="Folder for tables, figures and finished cells (1.2 GB of eigenvectors in all).")
+    ] = Path("out/reproduction"),
     smoke: Annotated[bool, typer.Option("--smoke", help="Generated data, under a minute: shows that everything runs.")] = False,
-    docs: Annotated[Path | None, typer.Option(help="Also copy the page and its figures into this folder of documentation.")] = None,
-    methods: Annotated[str, typer.Option(help="Further methods for the tables, separated by commas: sgwt_scaled, ...")] = "",
+    docs: Annotated[Path | None, typer.Option(help="Also copy the page of a whole run into this folder of documentation.")] = None,
+    methods: Annotated[str, typer.Option(help="Further methods of denoise for the tables, separated by commas.")] = "",
 ) -> None:
     """Run the paper's tables and figures again, next to the paper's own numbers; a run that was stopped goes on where it was."""
     from rich.console import Console
@@ -102,16 +104,19 @@ def reproduce(
             done += 1
             status.update(f"{done:,} cells done, last {name}")
 
+        def on_experiment(name: str, rows: int, seconds: float) -> None:
+            console.print(f"[bold]{name}[/bold]  {rows:,} rows in {seconds:,.0f} s: {folder / name}.csv, .md")
+
         wanted = [method.strip() for method in methods.split(",") if method.strip()]
         try:
-            found = reproduction.reproduce(experiments or ["all"], folder, smoke=smoke, methods=wanted, on_cell=on_cell)
-        except (ValueError, DataUnavailable) as error:
+            reproduction.reproduce(
+                experiments or "all", out, smoke=smoke, methods=wanted, on_cell=on_cell, on_experiment=on_experiment
+            )
+            page = folder / "reproduction.md" if docs is None else reproduction.publish(folder, docs)
+        except (ValueError, DataUnavailable, ImportError, OSError) as error:
             console.print(f"[red]{error}[/red]")
             raise typer.Exit(2) from None
         except KeyboardInterrupt:
             console.print(f"Stopped after {done:,} cells; the same command goes on from there.")
             raise typer.Exit(130) from None
-    for name, rows in found.items():
-        console.print(f"[bold]{name}[/bold]  {len(rows):,} rows: {folder / name}.csv, .md")
-    page = folder / "reproduction.md" if docs is None else reproduction.publish(folder, docs)
     console.print(f"Everything on one page: [bold]{page}[/bold]")

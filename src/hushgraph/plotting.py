@@ -59,7 +59,7 @@ def plot_graph_signal(
     >>> graph = datasets.grid(5, 5)
     >>> ax = plot_graph_signal(graph, range(25), title="row by row")  # doctest: +SKIP
     """
-    plt = _pyplot()
+    plt = pyplot()
     _places(graph)  # complain before any figure is opened
     ends, middle = _edge_values(graph, signal)
     low, high = _limits([middle], vmin, vmax)
@@ -106,7 +106,7 @@ def plot_maps(
     -------
     matplotlib.figure.Figure
     """
-    plt = _pyplot()
+    plt = pyplot()
     _places(graph)  # complain before any figure is opened
     if not isinstance(signals, Mapping) or not signals:
         got = "an empty one" if isinstance(signals, Mapping) else type(signals).__name__
@@ -136,7 +136,7 @@ def plot_maps(
     return figure
 
 
-def _pyplot():
+def pyplot():
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:

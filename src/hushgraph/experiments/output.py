@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from contextlib import contextmanager
 from pathlib import Path
 
-from hushgraph.plotting import _pyplot
+from hushgraph.plotting import pyplot
 
 INK, QUIET = "#1b2a3a", "#5b6b7a"
 COLOURS = ("#1f6f8b", "#d1495b", "#edae49", "#3d5a45", "#7b5ea7", "#8d6a4f")
@@ -40,6 +40,26 @@ def markdown(head: Iterable[str], lines: Iterable[Iterable[str]]) -> str:
     )
 
 
+def read_csv(path: Path) -> list[dict]:
+    """Rows as `write_csv` wrote them; what reads as a number is one, empty fields are left out."""
+    with path.open(newline="", encoding="utf-8") as file:
+        return [{name: _number(text) for name, text in row.items() if text != ""} for row in csv.DictReader(file)]
+
+
+def _number(text: str):
+    for form in (int, float):
+        try:
+            return form(text)
+        except ValueError:
+            continue
+    return text
+
+
+def is_generated(rows: list[dict]) -> bool:
+    """Whether rows come from a smoke test: they are no results and stand beside nobody's numbers."""
+    return str(rows[0].get("data", "")).startswith("a generated")
+
+
 def write_text(path: Path, text: str) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text.rstrip("\n") + "\n", encoding="utf-8")
@@ -49,7 +69,7 @@ def write_text(path: Path, text: str) -> Path:
 @contextmanager
 def figure(path: Path, *, size=(7.2, 4.4), panels=(1, 1), **options):
     """Axes to draw into; saved as PNG and PDF beside each other, then closed."""
-    plt = _pyplot()
+    plt = pyplot()
     style = {
         "font.size": 10, "axes.spines.top": False, "axes.spines.right": False, "axes.edgecolor": QUIET, "axes.labelcolor": INK,
         "xtick.color": QUIET, "ytick.color": QUIET, "text.color": INK, "legend.frameon": False, "axes.prop_cycle": plt.cycler(color=COLOURS),

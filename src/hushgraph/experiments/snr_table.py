@@ -6,6 +6,7 @@ they say what a family of estimators could reach, and are no methods.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -17,7 +18,7 @@ import numpy as np
 from hushgraph.baselines import dfs_fused_lasso, graph_tv
 from hushgraph.datasets.maps import Map
 from hushgraph.denoise import Method, denoise
-from hushgraph.experiments.output import markdown, write_csv, write_text
+from hushgraph.experiments.output import is_generated, markdown, write_csv, write_text
 from hushgraph.experiments.stage import Stage
 from hushgraph.metrics import snr
 from hushgraph.observation import Noisy
@@ -100,6 +101,7 @@ def run_table(stage: Stage, table: Table, place: Map) -> list[dict]:
     """One row per method, column and realization."""
     rows = []
     methods = [*ESTIMATES, *dict.fromkeys((*OURS, *stage.methods))]
+    signal = hashlib.sha256(place.signal.tobytes()).hexdigest()
     for column in table.columns:
         sigma = mechanism_sigma(
             column.mechanism, epsilon=column.epsilon, delta=DELTA, sensitivity_squared=table.sensitivity**2, paper_compat=True,
@@ -110,12 +112,19 @@ def run_table(stage: Stage, table: Table, place: Map) -> list[dict]:
                 mechanism=column.mechanism, paper_compat=True,
             )  # fmt: skip
             known = {"mechanism": column.mechanism, "epsilon": column.epsilon, "sigma": sigma, "realization": seed}
-            rows.append({**known, "method": "SNR_in", "snr": float(snr(place.signal, noisy.values))})
+            rows.append({**known, "method": "SNR_in", "snr": float(snr(place.signal, noisy.values)), **stage.about(place)})
             for method in methods:
-                settings = {**known, "method": method, "graph": place.graph.hash, "signal": float(place.signal @ place.signal)}
+                settings = {
+                    **known,
+                    "method": method,
+                    "graph": place.graph.hash,
+                    "signal": signal,
+                    "probes": PROBES,
+                    "orders": ORDERS,
+                }
                 name = f"{table.name}-{column.mechanism}-{column.epsilon:g}-{method}-{seed}"
                 value = stage.cells.value(name, settings, partial(_snr_of, stage, place, noisy, method))
-                rows.append({**known, "method": method, "snr": value})
+                rows.append({**known, "method": method, "snr": value, **stage.about(place)})
     return rows
 
 
@@ -127,26 +136,46 @@ def _snr_of(stage: Stage, place: Map, noisy: Noisy, method: str) -> float:
 
 def render_table(rows: list[dict], table: Table, remark: str, folder: Path) -> list[Path]:
     """CSV of all realizations, and a Markdown table with the paper's values beside ours (not beside those of generated data)."""
-    generated = rows[0]["data"].startswith("a generated")
-    table, remark = (replace(table, paper={}), "") if generated else (table, remark)
+    table, remark = (replace(table, paper={}), "") if is_generated(rows) else (table, remark)
     csv_path = write_csv(folder / f"{table.name}.csv", rows)
     means = summary(rows)
     columns = list(dict.fromkeys((row["mechanism"], row["epsilon"], row["sigma"]) for row in rows))
     methods = list(dict.fromkeys(row["method"] for row in rows))
-    best = {key: max((means[method, *key][0], method) for method in methods if method not in ORACLES) for key in columns}
+    best = {key: set(best_methods(rows, key)) for key in columns}
     lines = []
     for method in methods:
-        cells = [_cell(means[method, *key], best[key][1] == method, _paper(table, method, k)) for k, key in enumerate(columns)]
+        cells = [_cell(means[method, *key], method in best[key], _paper(table, method, k)) for k, key in enumerate(columns)]
         lines.append([f"{method} (oracle)" if method in ORACLES else method, *cells])
     head = ["SNR in dB", *(f"{mechanism}, ε = {epsilon:g}, σ = {sigma:.2f}" for mechanism, epsilon, sigma in columns)]
     text = (
         f"## {table.title}\n\nData: {rows[0]['data']}. {remark}\n\n{markdown(head, lines)}\n\nMean ± standard deviation over "
         + (
-            f"{len({row['realization'] for row in rows})} realizations; the paper's value in parentheses; the best method that does not see the "
-            "truth is bold.\n"
+            f"{len({row['realization'] for row in rows})} realizations, the same noise for every method (and, scaled, in every column: columns "
+            "are not independent). Bold: the best that does not see the truth, and all within two standard errors of it, pair by pair."
+            + (" In parentheses: the paper." if table.paper else "")
         )
     )
     return [csv_path, write_text(folder / f"{table.name}.md", text)]
+
+
+def paired(rows: list[dict], key: tuple, one: str, other: str) -> tuple[float, float]:
+    """Mean difference of two methods over the same noise, and its standard error."""
+    values = {
+        (row["method"], row["realization"]): row["snr"]
+        for row in rows
+        if (row["mechanism"], row["epsilon"], row["sigma"]) == key and row["method"] in (one, other)
+    }
+    differences = np.array([values[one, k] - values[other, k] for method, k in values if method == one])
+    return float(differences.mean()), float(differences.std(ddof=1) / np.sqrt(len(differences)))
+
+
+def best_methods(rows: list[dict], key: tuple) -> list[str]:
+    """The best method without the truth, and those it does not beat by two standard errors; the best first."""
+    means = summary(rows)
+    methods = [method for method in dict.fromkeys(row["method"] for row in rows) if method not in (*ORACLES, "SNR_in")]
+    best = max(methods, key=lambda method: means[method, *key][0])
+    close = [method for method in methods if method != best and (found := paired(rows, key, best, method))[0] <= 2 * found[1]]
+    return [best, *close]
 
 
 def summary(rows: list[dict]) -> dict[tuple, tuple[float, float]]:
@@ -161,7 +190,7 @@ def summary(rows: list[dict]) -> dict[tuple, tuple[float, float]]:
 
 def _cell(value: tuple[float, float], best: bool, paper: float | None) -> str:
     text = f"{value[0]:.2f} ± {value[1]:.2f}"
-    return (f"**{text}**" if best else text) + ("" if paper is None else f" ({paper:g})")
+    return (f"**{text}**" if best else text) + ("" if paper is None else f" ({paper:.2f})")
 
 
 def _paper(table: Table, method: str, column: int) -> float | None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import platform
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -10,6 +13,7 @@ import numpy as np
 
 from hushgraph.datasets.generated import city, roads
 from hushgraph.datasets.maps import Map, manhattan, road_network, san_francisco
+from hushgraph.datasets.sources import DataUnavailable
 from hushgraph.experiments.cells import Cells
 from hushgraph.frame import ExactFrame, exact_frame
 from hushgraph.graph import Graph
@@ -36,53 +40,39 @@ class Stage:
     smoke: bool = False
     methods: tuple[str, ...] = ()
 
+    def about(self, place: Map) -> dict[str, str]:
+        """What a row says of its data."""
+        return {"data": place.name, "source": place.source, "attribution": place.attribution}
+
     def repetitions(self, wanted: int) -> int:
         return 2 if self.smoke else wanted
 
     @cached_property
     def manhattan(self) -> Map:
-        """Manhattan with the pickups f_matched (the paper's hour is not among them)."""
-        if self.smoke:
-            return _stand_in("Manhattan", 300, 1)
-        found = manhattan()
-        name = "Manhattan (OpenStreetMap of March 2025), taxi pickups of 2013-11-18, 16:00 to 16:51"
-        return Map(found.graph, {"f_matched": found.signals["f_matched"]}, name, found.source, found.attribution, "f_matched")
+        """Manhattan with the pickups f_matched where there are prepared ones (the paper's hour is not among them)."""
+        return _stand_in("Manhattan", 300, 1) if self.smoke else _with_signal(manhattan(), "f_matched", ", 16:00 to 16:51")
 
     @cached_property
     def manhattan_weighted(self) -> Map:
         """The same with edges weighted by the inverse of their length."""
         if self.smoke:
             return _stand_in("Manhattan by length", 300, 1, weighted=True)
-        found, plain = manhattan(weighted=True), self.manhattan
-        return Map(
-            found.graph,
-            dict(plain.signals),
-            f"{plain.name}, edges weighted by length",
-            found.source,
-            found.attribution,
-            "f_matched",
-        )
+        return _with_signal(manhattan(weighted=True), "f_matched", ", 16:00 to 16:51, edges weighted by length")
 
     @cached_property
     def san_francisco(self) -> Map:
         """San Francisco with all pickups of the paper's day."""
-        if self.smoke:
-            return _stand_in("San Francisco", 400, 2)
-        found = san_francisco()
-        name = "San Francisco (OpenStreetMap), all taxi pickups of 2008-05-25"
-        return Map(found.graph, {"f_all": found.signals["f_all"]}, name, found.source, found.attribution, "f_all")
+        return _stand_in("San Francisco", 400, 2) if self.smoke else _with_signal(san_francisco(), "f_all", ", all of them")
 
     @cached_property
     def large_roads(self) -> Map:
-        """The largest road network there is here; roadNet-PA where it can be had without asking a server."""
+        """roadNet-PA where it can be had without asking a server, else the largest network of HUSHGRAPH_DATA, else the server's."""
         if self.smoke:
-            return Map(roads(2000), {}, "generated roads", "hushgraph.datasets.roads(2000)", "none")
-        try:
-            return road_network("roadNet-PA", allow_download=False)
-        except RuntimeError:
-            found = road_network("roads_1m")
-            name = "roads_1m (world highways, Moscow and Seattle side by side; not the paper's roadNet-PA)"
-            return Map(found.graph, {}, name, found.source, found.attribution)
+            return Map(roads(2000), {}, "a generated road network", "hushgraph.datasets.roads(2000)", "none")
+        for name in ("roadNet-PA", "roads_1m"):
+            with suppress(DataUnavailable):
+                return road_network(name, allow_download=False)
+        return road_network("roadNet-PA")
 
     def exact_frame(self, graph: Graph) -> ExactFrame:
         """The exact frame; its eigenpairs are a cell."""
@@ -93,9 +83,15 @@ class Stage:
                 frame = exact_frame(graph)
                 return {"values": graph.memo[key][0], "vectors": frame.eigenvectors}
 
-            pairs = self.cells.arrays(f"eigenpairs-{graph.n}", {"graph": graph.hash}, compute)
+            pairs = self.cells.arrays(f"eigenpairs-{graph.n}", {"graph": graph.hash}, compute, lasting=True)
             graph.memo[key] = pairs["values"], pairs["vectors"]
         return exact_frame(graph)
+
+
+def _with_signal(found: Map, name: str, words: str) -> Map:
+    """The map with one signal; the main one, and no further words, if that is not there."""
+    words, name = (words, name) if name in found.signals else ("", str(found.main))
+    return Map(found.graph, {name: found.signals[name]}, found.name + words, found.source, found.attribution, name)
 
 
 def _stand_in(name: str, n: int, seed: int, *, weighted: bool = False) -> Map:
@@ -106,3 +102,11 @@ def _stand_in(name: str, n: int, seed: int, *, weighted: bool = False) -> Map:
         length = np.linalg.norm(graph.coords[ends[:, 0]] - graph.coords[ends[:, 1]], axis=1)
         graph = Graph.from_edges(ends, n=graph.n, weights=length.mean() / length, coords=graph.coords)
     return Map(graph, {"f": counts}, f"a generated city for {name}", f"hushgraph.datasets.city({n}, seed={seed})", "none", "f")
+
+
+def machine() -> str:
+    """Processor, cores and Python, in words."""
+    known = Path("/proc/cpuinfo")
+    lines = known.read_text().splitlines() if known.exists() else []
+    processor = next((line.split(":")[1].strip() for line in lines if "model name" in line), platform.machine())
+    return f"{os.cpu_count()} cores of {processor}, Python {platform.python_version()}"

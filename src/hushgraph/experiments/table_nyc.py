@@ -1,4 +1,4 @@
-"""Table I: taxi pickups of one hour in Manhattan, both mechanisms, four budgets; unweighted, and weighted by street length."""
+"""Table I: taxi pickups of one hour in Manhattan, both mechanisms, four budgets."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TABLE = Table(
 
 
 def run(stage: Stage) -> list[dict]:
-    return [{**row, "data": stage.manhattan.name} for row in run_table(stage, TABLE, stage.manhattan)]
+    return run_table(stage, TABLE, stage.manhattan)
 
 
 def render(rows: list[dict], folder: Path) -> list[Path]:

@@ -14,7 +14,7 @@ TABLE = replace(table_nyc.TABLE, name=NAME, title=TITLE, paper={})
 
 
 def run(stage: Stage) -> list[dict]:
-    return [{**row, "data": stage.manhattan_weighted.name} for row in run_table(stage, TABLE, stage.manhattan_weighted)]
+    return run_table(stage, TABLE, stage.manhattan_weighted)
 
 
 def render(rows: list[dict], folder: Path) -> list[Path]:

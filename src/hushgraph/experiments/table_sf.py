@@ -25,7 +25,7 @@ TABLE = Table(
 
 
 def run(stage: Stage) -> list[dict]:
-    return [{**row, "data": stage.san_francisco.name} for row in run_table(stage, TABLE, stage.san_francisco)]
+    return run_table(stage, TABLE, stage.san_francisco)
 
 
 def render(rows: list[dict], folder: Path) -> list[Path]:

@@ -22,7 +22,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from hushgraph.checks import checked_count, checked_number, choose, shown
+from hushgraph.checks import as_array, checked_count, checked_number, choose, shown
 from hushgraph.graph import Graph, checked_graph
 from hushgraph.privacy.bounding import Tally
 from hushgraph.privacy.calibration import checked_squared
@@ -226,11 +226,10 @@ def count_events(
         windows=None if slots is None else slots.edges,
         rules={"place": "node"}
         if crs is None
-        else {"place": "nearest node", "max_distance": distance, "far": _FAR[distance is None]},
+        else {"place": "nearest node", "max_distance": distance, "far": "keep" if distance is None else "drop"},
     )
 
 
-_FAR = {True: "keep", False: "drop"}  # by whether there is no max_distance
 _ASSUMED = (
     "without unit= nothing bounds what one person or vehicle contributes: {caps} are assumed to hold, not enforced, and the "
     "guarantee is only as good as that; pass unit='...', the column that says whose event it is, to have them enforced"
@@ -331,10 +330,7 @@ def _in_node_order(graph: Graph, counts):
 def _whole_numbers(counts) -> np.ndarray:
     """Counts as int64, exactly."""
     masked = np.ma.is_masked(counts)
-    try:
-        values = np.asarray(counts)
-    except ValueError:
-        values = np.asarray(None)
+    values = np.asarray(None) if masked else as_array(counts, "counts")
     if masked or values.dtype.kind not in "iuf":
         got = "masked entries" if masked else f"dtype {values.dtype}"
         msg = f"counts must be whole numbers in rows of equal length, without gaps; got {got}; use integers, 0 for nothing"
@@ -375,14 +371,12 @@ def _checked_windows(time, windows) -> Windows | None:
 def checked_caps(with_windows: bool, **caps) -> dict[str, int]:
     names = ("max_cells", "max_per_cell") if with_windows else ("max_nodes", "max_per_node")
     useless = [name for name, value in caps.items() if value is not None and name not in names]
-    where = (
-        "with windows, one unit is bounded over pairs of node and window"
-        if with_windows
-        else "without windows, one unit is bounded over nodes"
-    )
+    over = "with windows, one unit is bounded over pairs of node and window", "without windows, one unit is bounded over nodes"
     if useless or any(caps[name] is None for name in names):
         got = f"; {' and '.join(useless)} cannot be used here" if useless else ""
-        msg = f"{where}: give {names[0]} and {names[1]}, how many of them it may count in and how often in each{got}"
+        msg = (
+            f"{over[not with_windows]}: give {names[0]} and {names[1]}, how many of them it may count in and how often in each{got}"
+        )
         raise ValueError(msg)
     return {name: checked_count(name, caps[name], 1, _MAX_CAP) for name in names}
 
