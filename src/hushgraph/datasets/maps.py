@@ -6,6 +6,7 @@ New York are not the paper's 2014-09-24T00; the day of San Francisco is the pape
 
 from __future__ import annotations
 
+import hashlib
 import zipfile
 import zlib
 from collections.abc import Mapping
@@ -61,6 +62,8 @@ class Map:
         Whom to name with it, and the licence where one is stated.
     main : str or None
         Name of the signal that `signal` returns.
+    counted : path or None
+        What `events` returns the path of.
 
     Examples
     --------
@@ -345,7 +348,8 @@ def _found(file: DataFile | Path, hint: str) -> Path:
 
 def _local_path(trips, allow_download: bool) -> Path:
     if isinstance(trips, str) and urlsplit(trips).scheme in ("http", "https"):
-        name = PurePosixPath(urlsplit(trips).path).name or "trips"
+        known = hashlib.sha256(trips.encode()).hexdigest()[:8]  # two addresses may end alike
+        name = f"{known}-{PurePosixPath(urlsplit(trips).path).name or 'trips'}"
         return fetch_file(DataFile(name, "trip records", url=trips), allow_download=allow_download)
     return Path(trips)
 

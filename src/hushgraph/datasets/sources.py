@@ -73,12 +73,16 @@ def cache_folder() -> Path:
 
 
 def find_file(file: DataFile) -> Path | None:
-    """The file in the first folder that has it, or None. A copy with a wrong checksum is an error, never used or passed over."""
+    """The file in the first folder that has it, or None. A copy with a wrong checksum is an error, never used or passed over.
+
+    Where the catalogue knows no checksum, that of the download, which was kept beside it, counts.
+    """
     for folder in data_folders():
         for name in (file.name, *file.also):
             if (path := folder / name).is_file():
-                if file.sha256 and name == file.name and (got := _sha256(path)) != file.sha256:
-                    msg = f"{path} is damaged or not {file.name}: its SHA-256 should be {file.sha256}, but is {got}; remove it"
+                expected = (file.sha256 if name == file.name else "") or _recorded(path)
+                if expected and (got := _sha256(path)) != expected:
+                    msg = f"{path} is damaged or not {file.name}: its SHA-256 should be {expected}, but is {got}; remove it"
                     raise DataUnavailable(msg)
                 return path
     return None
@@ -133,6 +137,8 @@ def download(file: DataFile) -> Path:
         if file.sha256 and digest != file.sha256:
             fault_text = f"what {file.url} sent has the SHA-256 {digest}, not {file.sha256}"
             raise DataUnavailable(_unavailable(file, f"{fault_text}: it was damaged on the way, or has changed"))
+        Path(part).chmod(0o644)
+        _record_of(folder / file.name).write_text(f"{digest}  {file.name}\n")
         os.replace(part, folder / file.name)
     finally:
         Path(part).unlink(missing_ok=True)
@@ -180,6 +186,18 @@ def _progress(name: str, total: int | None) -> Iterator:
 
 def _whole_number(text: str | None) -> int | None:
     return int(text) if text is not None and text.isdigit() else None
+
+
+def _record_of(path: Path) -> Path:
+    return path.with_name(f"{path.name}.sha256")
+
+
+def _recorded(path: Path) -> str:
+    """The checksum that a download left beside the file, if there is one."""
+    try:
+        return _record_of(path).read_text().split()[0]
+    except (OSError, IndexError):
+        return ""
 
 
 def _sha256(path: Path) -> str:
