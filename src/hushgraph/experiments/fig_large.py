@@ -78,12 +78,12 @@ def render(rows: list[dict], folder: Path) -> list[Path]:
         for method in methods:
             mean = [np.mean(values[method, x]) for x in levels]
             spread = [np.std(values[method, x], ddof=1) for x in levels]
-            ax.errorbar(
-                levels, mean, yerr=spread, marker="o", ms=4, capsize=2, label=_LABEL.get(method, method), color=_COLOUR.get(method)
-            )
+            oracle = {"ls": "--", "zorder": 3} if method == "DFS_MSE" else {}
+            look = {"marker": "o", "ms": 4, "capsize": 2, "color": _COLOUR.get(method), **oracle}
+            ax.errorbar(levels, mean, yerr=spread, label=_LABEL.get(method, method), **look)
         ax.plot(levels, levels, color="#b8c0c8", lw=1, ls="--", label="noisy")
         ax.set(xlabel="input SNR (dB)", ylabel="output SNR (dB)", title=f"$f_{{{rows[0]['p']:g}, 4}}$ on {rows[0]['data']}")
-        ax.legend(loc="upper left")
+        ax.legend(loc="lower right", fontsize=9)
     head = ["SNR in dB", *(f"in: {x:g}" for x in levels)]
     lines = [
         [method, *(f"{np.mean(values[method, x]):.2f} ± {np.std(values[method, x], ddof=1):.2f}" for x in levels)]

@@ -145,8 +145,9 @@ def render(rows: list[dict], folder: Path) -> list[Path]:
             ax.loglog(*points.T, marker="o", ms=4)
             ax.set(xlabel=words, title=f"time ~ {name}$^{{{power[name]:.2f}}}$")
             ax.minorticks_off()
+            ax.set_yticks(points[:, 1], [f"{1e3 * y:.0f}" for y in points[:, 1]], fontsize=8)
             ax.set_xticks(points[:, 0], [f"{x:,.0f}" for x in points[:, 0]], fontsize=8, rotation=25)
-        axes[0].set_ylabel("seconds")
+        axes[0].set_ylabel("milliseconds")
     remark = "" if generated else " The paper's times are of its own laptop on roadNet-PA; both laws took it the same time."
     text = (
         f"## {TITLE}\n\nData: f = W^4 x, x Bernoulli, on {stages[0]['data']}; degree 100, float64, best of three.{remark}\n\n"
