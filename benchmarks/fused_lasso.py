@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import datetime
+import os
 import subprocess
 import sys
 import tarfile
@@ -23,7 +24,7 @@ from privacy import machine
 import hushgraph as hg
 from hushgraph.chains import chain_scores, depth_first_order
 
-SOURCES = ("TVL1opt_tautstring.cpp", "johnsonRyanTV.cpp", "utils.cpp")
+SOURCES = ("TVL1opt_tautstring.cpp", "johnsonRyanTV.cpp")
 WRAPPER = """
 #include "TVopt.h"
 #include "johnsonRyanTV.h"
@@ -54,13 +55,13 @@ def prox_tv(folder: Path):
     with tarfile.open(archive) as packed:
         packed.extractall(folder, filter="data")
     source = next(path for path in folder.glob("prox_tv-*/src"))
-    (folder / "lapacke.h").write_text("typedef int lapack_int;\n")
+    (folder / "lapacke.h").write_text("")
     (folder / "wrapper.cpp").write_text(WRAPPER)
     library = folder / "proxtv.so"
     files = [str(source / name) for name in SOURCES] + [str(folder / "wrapper.cpp")]
     flags = ["-O3", "-fPIC", "-shared", "-DNOMATLAB=1", f"-I{source}", f"-I{folder}"]
     subprocess.run(["g++", *flags, *files, "-o", str(library)], check=True)
-    loaded = ctypes.CDLL(str(library))
+    loaded = ctypes.CDLL(str(library), mode=os.RTLD_LAZY)
     pointer = ctypes.POINTER(ctypes.c_double)
 
     def solver(function):
