@@ -57,7 +57,7 @@ def test_a_day_together_beats_hour_by_hour(day, epsilon):
 
 @pytest.mark.parametrize("epsilon", [0.2, 1.0])
 def test_risk_of_a_day(day, epsilon):
-    """Mean of (error - risk) / risk_se over four draws: optimistic, but by less than two; and the map is never much worse than none.
+    """Mean of (error - risk) / risk_se over four draws: optimistic, but by less than two; and the map is never much worse than none at all.
 
     At twice the noise it claims, the same estimate is far off (negative control).
     """
@@ -73,7 +73,7 @@ def test_risk_of_a_day(day, epsilon):
         wrong.append((np.sum((other.signal - truth) ** 2) - other.risk) / other.risk_se)
     assert -1.5 < np.mean(scores) < 2
     assert abs(np.mean(wrong)) > 10
-    assert max(shares) < 1.2
+    assert max(shares) < 1.3
     assert result.expected_error().shape == truth.shape
 
 
