@@ -89,7 +89,9 @@ def _write_page(folder: Path, *, smoke: bool) -> Path:
         "tuned on the truth and are no methods; that of the wavelets minimises the error of the coefficients scale by scale, as the paper's "
         "does, so it does not bound the error of the signal. Different from the paper on purpose: thresholds are exact minimisers, not the "
         "best of 100 percentiles; Monte-Carlo weights use one fixed draw of probes for all realizations; noise is that of a private "
-        "release, on a lattice."
+        "release, on a lattice. Different by necessity: the streets are of another snapshot of OpenStreetMap, New York's hour is another one, "
+        "the paper's depth-first order came from igraph (a chain depends on the order of neighbours), and the large graph may not be its own: "
+        "the list of data at the end says what was used."
     )
     text = [head, *filter(None, ["" if smoke else verdict(rows)]), about, *parts, _sources(rows)]
     return write_text(folder / "reproduction.md", "\n\n".join(part.strip("\n") for part in text))
