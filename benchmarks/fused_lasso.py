@@ -19,10 +19,10 @@ from pathlib import Path
 
 import numpy as np
 from bench import RESULTS, best_of
-from privacy import machine
 
 import hushgraph as hg
 from hushgraph.chains import chain_scores, depth_first_order
+from hushgraph.experiments.stage import machine
 
 SOURCES = ("TVL1opt_tautstring.cpp", "johnsonRyanTV.cpp")
 WRAPPER = """

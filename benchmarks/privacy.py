@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import datetime
 import os
-import platform
 import tempfile
 import time
 from pathlib import Path
@@ -21,18 +20,10 @@ import numpy as np
 from bench import RESULTS, best_of
 
 import hushgraph as hg
+from hushgraph.experiments.stage import machine
 from hushgraph.privacy import Ledger, count_events, lattice_noise, release, simulate
 
 SIGMA = 4.224678889326836
-
-
-def machine() -> str:
-    """Processor, cores and Python, in words."""
-    known = Path("/proc/cpuinfo")
-    names = (
-        [line.split(":")[1].strip() for line in known.read_text().splitlines() if "model name" in line] if known.exists() else []
-    )
-    return f"{os.cpu_count()} cores of {names[0] if names else platform.machine()}, Python {platform.python_version()}"
 
 
 def opendp_noise(size: int):
@@ -158,13 +149,13 @@ def day_tables(draws: int) -> list[str]:
                     graph, truth, epsilon=epsilon, delta=1e-6, sensitivity_squared=counts.sensitivity_squared, seed=seed
                 )
                 start = time.perf_counter()
-                together = hg.denoise(graph, noisy, columns="path", nonnegative=True)
+                together = hg.denoise(graph, noisy, columns="path")
                 seconds.append(time.perf_counter() - start)
                 alone = hg.denoise(graph, noisy, columns="separate", nonnegative=True)
-                plain = hg.denoise(graph, noisy, columns="path")
-                error = np.sum((plain.signal - truth) ** 2)
-                honesty = (error - plain.risk) / plain.risk_se, np.sum(plain.expected_error() ** 2) / error
-                snrs = [hg.snr(truth.ravel(), part.ravel()) for part in (noisy.values, alone.signal, together.signal)]
+                error = np.sum((together.signal - truth) ** 2)
+                honesty = (error - together.risk) / together.risk_se, np.sum(together.expected_error() ** 2) / error
+                parts = noisy.values, alone.signal, np.maximum(together.signal, 0)
+                snrs = [hg.snr(truth.ravel(), part.ravel()) for part in parts]
                 found.append([*snrs, *honesty])
             middle = " | ".join(f"{value:.2f}" for value in np.mean(found, axis=0))
             lines.append(f"| {epsilon:g} | {middle} | {np.mean(seconds):.1f} |")

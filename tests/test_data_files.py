@@ -7,6 +7,8 @@ import pytest
 
 from hushgraph import datasets
 
+from .samples import TRIPS_2014
+
 
 def written(tmp_path, name, text):
     path = tmp_path / name
@@ -123,16 +125,6 @@ def test_matrix_market_refuses_truncated_gzip(tmp_path):
 
 
 # ---- taxi records ---------------------------------------------------------------------------------------------------
-
-TRIPS_2014 = (
-    "vendor_id, pickup_datetime, dropoff_datetime, pickup_longitude, pickup_latitude, total_amount\r\n\r\n"
-    "CMT,2014-09-23 23:59:59,2014-09-24 00:10:00,-73.99,40.73,9.5,,\r\n"
-    "CMT,2014-09-24 00:00:00,2014-09-24 00:10:00,-73.98,40.74,9.5,,\r\n"
-    "VTS,2014-09-24 00:30:00,2014-09-24 00:40:00,0,0,8\r\n"
-    "VTS,2014-09-24 00:31:00,2014-09-24 00:40:00,,,8\r\n"
-    "VTS,2014-09-24 00:32:00,2014-09-24 00:40:00,-73.97,404.75,8\r\n"
-    "VTS,2014-09-24 01:00:00,2014-09-24 01:10:00,-73.96,40.75,8\r\n"
-)
 
 
 @pytest.mark.parametrize("name", ["trips.csv", "trips.csv.gz"])

@@ -17,6 +17,8 @@ from hushgraph.datasets import sources
 from hushgraph.datasets.catalogue import MANHATTAN, ROADS, SAN_FRANCISCO, Network
 from hushgraph.datasets.sources import DataFile, DataUnavailable, data_folders, fetch_file
 
+from .samples import TRIPS_2014
+
 
 @pytest.fixture
 def folders(tmp_path, monkeypatch):
@@ -41,15 +43,6 @@ def written(tmp_path, name, text):
 
 
 EDGES = "# Undirected graph\n# Nodes: 4 Edges: 7\n# From\tTo\n10\t3\n3\t10\n3\t7\n7 3\n7\t10\n\n25\t10\n7\t7\n"
-TRIPS_2014 = (
-    "vendor_id, pickup_datetime, dropoff_datetime, pickup_longitude, pickup_latitude, total_amount\r\n\r\n"
-    "CMT,2014-09-23 23:59:59,2014-09-24 00:10:00,-73.99,40.73,9.5,,\r\n"
-    "CMT,2014-09-24 00:00:00,2014-09-24 00:10:00,-73.98,40.74,9.5,,\r\n"
-    "VTS,2014-09-24 00:30:00,2014-09-24 00:40:00,0,0,8\r\n"
-    "VTS,2014-09-24 00:31:00,2014-09-24 00:40:00,,,8\r\n"
-    "VTS,2014-09-24 00:32:00,2014-09-24 00:40:00,-73.97,404.75,8\r\n"
-    "VTS,2014-09-24 01:00:00,2014-09-24 01:10:00,-73.96,40.75,8\r\n"
-)
 
 
 # ---- where files come from ------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ pytest.importorskip("matplotlib")
 
 @pytest.fixture(scope="module")
 def result(tmp_path_factory):
-    return demo.run(tmp_path_factory.mktemp("demo") / "out", n_nodes=800)
+    return demo.run(tmp_path_factory.mktemp("demo") / "out", n_nodes=800, epsilon=0.5, seed=0)
 
 
 def test_it_gains(result):

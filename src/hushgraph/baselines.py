@@ -22,7 +22,7 @@ from hushgraph.chains import (
     depth_first_order,
     mean_over_orders,
 )
-from hushgraph.checks import as_number, checked_count, checked_number, checked_seed, checked_sigma, is_count, shown
+from hushgraph.checks import checked_count, checked_number, checked_seed, checked_sigma, is_count, shown
 from hushgraph.graph import Graph, checked_graph
 from hushgraph.observation import Noisy, refuse_release
 from hushgraph.result import Denoised, like_input
@@ -157,15 +157,17 @@ def graph_tv(
     arcs, (first, second) = Arcs.of(graph), graph.adjacency.nonzero()
     choices, signals, gaps = [], [], []
     for m, y in enumerate(seen.columns):
+        kept: dict[float, TotalVariation] = {}  # the solution at a given penalty, the only one that need not be found again
 
-        def scores(penalties, y=y, truth=None if seen.truth is None else seen.truth[m]):
+        def scores(penalties, y=y, truth=None if seen.truth is None else seen.truth[m], kept=kept):
             found = [minimise(graph, arcs, y, one) for one in penalties]
+            kept.update(zip(penalties, found, strict=True) if len(found) == 1 else ())
             error = [np.nan if truth is None else np.sum((one.x - truth) ** 2) for one in found]
             return np.array([(np.sum((one.x - y) ** 2), one.pieces, e) for one, e in zip(found, error, strict=True)])
 
         across = np.stack([y[first], y[second]], axis=1) if len(first) else y[:, None]
         choices.append(_choose(scores, penalty, candidates, seen.sigma, graph.n, _size_of_noise(seen.sigma, across)))
-        solution = minimise(graph, arcs, y, choices[-1].penalty)
+        solution = kept.get(choices[-1].penalty) or minimise(graph, arcs, y, choices[-1].penalty)
         gaps.append(_checked_gap(solution, tolerance))
         signals.append(solution.x)
     details = {"gap": gaps[0] if seen.values.ndim == 1 else np.array(gaps)}
@@ -199,11 +201,7 @@ def _observed(graph: Graph, noisy, sigma, truth, penalty) -> Observed:
         penalty = checked_penalty(penalty)
     _check_truth(noisy, truth, penalty)
     if isinstance(noisy, Noisy):
-        noisy.check_belongs_to(graph)
-        if sigma is not None and as_number(sigma) not in (noisy.sigma, noisy.noise_level):
-            msg = f"sigma travels with the noisy signal ({noisy.sigma:g}); leave sigma= out, got {shown(sigma)}"
-            raise ValueError(msg)
-        noisy, sigma = noisy.values, noisy.noise_level
+        noisy, sigma = noisy.opened(graph, sigma)
     if sigma is not None and np.ndim(sigma):
         msg = f"sigma must be one number for all nodes here; got {shown(sigma)}; to weigh nodes by their noise pass node_weights=1 / sigma**2"
         raise ValueError(msg)

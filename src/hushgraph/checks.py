@@ -99,6 +99,18 @@ def checked_sigma(sigma, n: int | None = None):
     return float(values) if values.ndim == 0 else values
 
 
+def checked_time(name: str, value, unit: Any, expected: str) -> np.datetime64:
+    """`value` as a datetime64 of that unit; `expected` says in words what it should be."""
+    try:
+        time = np.datetime64(value, unit)
+    except (TypeError, ValueError):
+        time = np.datetime64("NaT")
+    if np.isnat(time):
+        msg = f"{name} must be {expected}; got {shown(value)}"
+        raise ValueError(msg)
+    return time
+
+
 # ---- arrays -----------------------------------------------------------------------------------------------------
 
 

@@ -96,7 +96,7 @@ def reproduce(
     from hushgraph.experiments import reproduce as reproduction
 
     console, done = Console(highlight=False), 0
-    folder = out / "smoke" if smoke else out
+    folder = reproduction.folder_of(out, smoke=smoke)
     with console.status("Starting (the very first run also compiles, up to a minute) ...") as status:
 
         def on_cell(name: str) -> None:

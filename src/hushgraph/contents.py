@@ -1,4 +1,4 @@
-"""Tables of contents that load what they list when it is first used (PEP 562). Knows nothing else."""
+"""What is loaded when it is first used: the names of a package (PEP 562), and packages that are extras. Knows nothing else."""
 
 import sys
 from importlib import import_module
@@ -35,3 +35,12 @@ def lazily(package: str, contents: dict[str, list[str]], packages: tuple[str, ..
     module.__dict__["_packages"] = packages
     module.__class__ = Contents
     return [*module.__dict__["_home"], *packages]
+
+
+def extra(module: str, *, name: str, purpose: str) -> ModuleType:
+    """An optional package, or an error that says what it is for and which extra of hushgraph brings it."""
+    try:
+        return import_module(module)
+    except ImportError:
+        msg = f"{purpose} needs {module}: pip install 'hushgraph[{name}]'"
+        raise ImportError(msg) from None

@@ -12,13 +12,11 @@ from scipy.sparse.linalg import cg
 
 from hushgraph.checks import (
     LARGEST_FLOAT32,
-    as_number,
     checked_count,
     checked_real_array,
     checked_seed,
     checked_sigma,
     choose,
-    shown,
 )
 from hushgraph.frame import Frame, chebyshev_frame, exact_frame
 from hushgraph.graph import Graph, checked_graph
@@ -315,11 +313,7 @@ def _values_and_sigma(graph: Graph, noisy, sigma, missing: Missing):
         msg = "the graph has no nodes: there is nothing to denoise"
         raise ValueError(msg)
     if isinstance(noisy, Noisy):
-        noisy.check_belongs_to(graph)
-        if sigma is not None and as_number(sigma) not in (noisy.sigma, noisy.noise_level):
-            msg = f"sigma travels with the noisy signal ({noisy.sigma:g}); leave sigma= out, got {shown(sigma)}"
-            raise ValueError(msg)
-        noisy, sigma = noisy.values, noisy.noise_level
+        noisy, sigma = noisy.opened(graph, sigma)
     values = graph.align(noisy, missing_ok=missing != "error")
     if sigma is not None and ((hasattr(sigma, "index") and hasattr(sigma, "to_numpy")) or isinstance(sigma, dict)):
         sigma = graph.aligned("sigma", sigma)

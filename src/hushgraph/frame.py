@@ -182,7 +182,7 @@ def exact_frame(
     if checked_graph(graph).n > MAX_EXACT_NODES:
         msg = f"an exact frame of {graph.n} nodes needs {8e-9 * graph.n**2:.0f} GB; use chebyshev_frame above {MAX_EXACT_NODES}"
         raise ValueError(msg)
-    values, vectors = _eigenpairs(graph, laplacian)
+    values, vectors = eigenpairs(graph, laplacian)
     unit = _unit(graph, laplacian, rescale)
     values = unit * values
     lambda_max = float(values.max(initial=0.0))
@@ -190,14 +190,22 @@ def exact_frame(
     return ExactFrame(graph, laplacian, bands, unit, lambda_max, values, vectors)
 
 
-def _eigenpairs(graph: Graph, laplacian: LaplacianKind):
+def eigenpairs(graph: Graph, laplacian: LaplacianKind = "combinatorial") -> tuple[np.ndarray, np.ndarray]:
     """Eigenvalues clamped at 0 (a -1e-15 must not lose the null vector) and orthonormal eigenvectors; kept on the graph."""
-    matrix, diagonal = graph.symmetric_parts(laplacian)
-    key = ("eigenpairs", laplacian == "combinatorial")
-    if key not in graph.memo:
+    if not has_eigenpairs(graph, laplacian):
+        matrix, diagonal = graph.symmetric_parts(laplacian)
         values, vectors = linalg.eigh(np.diag(diagonal) - matrix.toarray(), overwrite_a=True, check_finite=False)
-        graph.memo[key] = np.maximum(values, 0.0), vectors
-    return graph.memo[key]
+        keep_eigenpairs(graph, np.maximum(values, 0.0), vectors, laplacian)
+    return graph.memo["eigenpairs", laplacian == "combinatorial"]
+
+
+def has_eigenpairs(graph: Graph, laplacian: LaplacianKind = "combinatorial") -> bool:
+    return ("eigenpairs", laplacian == "combinatorial") in graph.memo
+
+
+def keep_eigenpairs(graph: Graph, values, vectors, laplacian: LaplacianKind = "combinatorial") -> None:
+    """Take eigenpairs that were computed before, from a file, say."""
+    graph.memo["eigenpairs", laplacian == "combinatorial"] = values, vectors
 
 
 def _unit(graph: Graph, laplacian: LaplacianKind, rescale: bool) -> float:

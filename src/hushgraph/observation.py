@@ -8,7 +8,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from hushgraph.checks import checked_number, checked_real_array, checked_sigma, choose, shown
+from hushgraph.checks import as_number, checked_number, checked_real_array, checked_sigma, choose, shown
 from hushgraph.graph import Graph, checked_graph
 
 Kind = Literal["measurement", "release", "simulation"]
@@ -68,6 +68,14 @@ class Noisy:
     def noise_level(self) -> float:
         """Standard deviation of noise and rounding together: sqrt(sigma^2 + lattice^2 / 12)."""
         return math.hypot(self.sigma, self.lattice / math.sqrt(12))
+
+    def opened(self, graph: Graph, sigma=None) -> tuple[np.ndarray, float]:
+        """Values and noise level for an estimator on `graph`; a sigma of the caller's own must be the same."""
+        self.check_belongs_to(graph)
+        if sigma is not None and as_number(sigma) not in (self.sigma, self.noise_level):
+            msg = f"sigma travels with the noisy signal ({self.sigma:g}); leave sigma= out, got {shown(sigma)}"
+            raise ValueError(msg)
+        return self.values, self.noise_level
 
     def check_belongs_to(self, graph: Graph) -> None:
         """Refuse a graph other than the one the values were made on."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 import numpy as np
 
 from hushgraph.checks import as_number, checked_number, choose, shown
+from hushgraph.contents import extra
 from hushgraph.graph import Graph, checked_graph
 
 if TYPE_CHECKING:
@@ -137,12 +138,7 @@ def plot_maps(
 
 
 def pyplot():
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        msg = "plotting needs matplotlib, which is not installed; pip install 'hushgraph[plot]'"
-        raise ImportError(msg) from error
-    return plt
+    return extra("matplotlib.pyplot", name="plot", purpose="plotting")
 
 
 def _places(graph: Graph) -> np.ndarray:

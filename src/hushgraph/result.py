@@ -13,6 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from hushgraph.checks import checked_count
+from hushgraph.contents import extra
 from hushgraph.graph import Graph
 
 HOPS = 16
@@ -127,10 +128,4 @@ def like_input(graph: Graph, noisy, signal):
 
 
 def pandas_module():
-    """pandas, or an error that names the extra."""
-    try:
-        import pandas
-    except ImportError as error:
-        msg = "pandas is needed for Series and DataFrames: pip install 'hushgraph[pandas]'"
-        raise ImportError(msg) from error
-    return pandas
+    return extra("pandas", name="pandas", purpose="a Series or DataFrame")

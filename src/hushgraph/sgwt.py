@@ -179,7 +179,8 @@ def _threshold(F: np.ndarray, frame: Frame, probed: Probed, noise: Noise, settin
         return _threshold_nodes(F, slope, probed.weights, scale, noise, settings), slope
     found = []
     for nodes in (np.flatnonzero(settings.groups == group) for group in range(settings.groups.max() + 1)):
-        part, part_slope = np.ascontiguousarray(F[:, :, nodes]), np.empty_like(F[:, :, nodes])
+        part = np.ascontiguousarray(F[:, :, nodes])
+        part_slope = np.empty_like(part)
         here = None if scale is None else np.ascontiguousarray(scale[:, nodes])
         weights = np.ascontiguousarray(probed.weights[:, nodes])
         found.append(_threshold_nodes(part, part_slope, weights, here, noise, settings, EXCESS))

@@ -21,11 +21,6 @@ NODES, WINDOWS = 500_000, 32
 DRAWS = NODES * WINDOWS
 
 
-@pytest.fixture(autouse=True)
-def _own_state(tmp_path, monkeypatch):
-    monkeypatch.setenv("HUSHGRAPH_STATE", str(tmp_path / "state"))
-
-
 def proven_delta(with_unit: np.ndarray, without: np.ndarray, threshold: float, epsilon: float) -> float:
     """A lower confidence bound on the delta of a mechanism, from its outputs on two neighbouring inputs."""
     hits, false = int((with_unit > threshold).sum()), int((without > threshold).sum())

@@ -19,22 +19,9 @@ import pytest
 from hushgraph.privacy.calibration import analytic_sigma, composed_delta, composed_epsilon
 from hushgraph.privacy.ledger import BudgetExceeded, Charge, Ledger, LedgerError
 
-NAMES = {"dataset": "taxis", "unit": "passenger", "adjacency": "add-remove"}
-KEY = bytes(range(32))
-SMALL = {"sensitivity_squared": 1, "sigma": 100.0, "epsilon": 0.1, "delta": 1e-6}
+from .ledgers import KEY, NAMES, SMALL
+
 nan, inf = np.nan, np.inf
-
-
-@pytest.fixture(autouse=True)
-def state(tmp_path, monkeypatch):
-    """This machine's memory, empty."""
-    monkeypatch.setenv("HUSHGRAPH_STATE", str(tmp_path / "state"))
-    return tmp_path / "state"
-
-
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "budget.db"
 
 
 def create(path, **options):

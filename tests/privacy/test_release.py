@@ -39,11 +39,6 @@ from hushgraph.privacy import certificate as certificate_file
 release_file = sys.modules["hushgraph.privacy.release"]
 
 
-@pytest.fixture(autouse=True)
-def _own_state(tmp_path, monkeypatch):
-    monkeypatch.setenv("HUSHGRAPH_STATE", str(tmp_path / "state"))
-
-
 @pytest.fixture(scope="module")
 def graph():
     return hg.datasets.city(400)

@@ -21,7 +21,7 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from hushgraph.adjacency import affinities
-from hushgraph.checks import choose, shown
+from hushgraph.checks import checked_time, choose, shown
 from hushgraph.datasets.catalogue import (
     CABS,
     MANHATTAN,
@@ -146,7 +146,7 @@ def manhattan(*, hour: str = "2013-11-18T16", trips=None, weighted: bool = False
     >>> datasets.manhattan().graph  # doctest: +SKIP
     Graph(n=4607, n_edges=8148, unweighted, coords, labels)
     """
-    start = _checked_time("hour", hour, "h")
+    start = _checked_start("hour", hour, "h")
     if trips is None and str(start) not in NYC_PICKUPS:
         msg = (
             f"there are no prepared pickups of {start}, only of {' and '.join(NYC_PICKUPS)}; pass trips=, the path of trip records "
@@ -206,7 +206,7 @@ def san_francisco(
     Graph(n=9401, n_edges=14891, unweighted, coords)
     """
     network = SAN_FRANCISCO[choose("streets", streets, tuple(SAN_FRANCISCO))]
-    start = _checked_time("day", day, "D")
+    start = _checked_start("day", day, "D")
     if cabspotting is None and str(start) != SF_DAY:
         msg = f"there are no prepared pickups of {start}, only of {SF_DAY}; pass cabspotting=, the folder of CRAWDAD epfl/mobility"
         raise DataUnavailable(msg)
@@ -374,14 +374,11 @@ def _counts(graph: Graph, pickups: Pickups, near: float) -> np.ndarray:
     return np.bincount(node[distance <= near], minlength=graph.n).astype(np.float64)
 
 
-def _checked_time(name: str, value, unit: Literal["h", "D"]) -> np.datetime64:
-    example = {"h": "2013-11-18T16", "D": "2008-05-25"}[unit]
-    try:
-        time = np.datetime64(value, unit)
-        whole = time == np.datetime64(value, "s")
-    except (TypeError, ValueError):
-        whole = False
-    if not whole:
-        msg = f"{name} must be like {example!r}, local time; got {shown(value)}"
+def _checked_start(name: str, value, unit: Literal["h", "D"]) -> np.datetime64:
+    """The beginning of an hour or a day, and nothing in between."""
+    expected = f"like { ({'h': '2013-11-18T16', 'D': '2008-05-25'}[unit])!r}, local time"
+    start = checked_time(name, value, unit, expected)
+    if start != checked_time(name, value, "s", expected):
+        msg = f"{name} must be {expected}; got {shown(value)}"
         raise ValueError(msg)
-    return time
+    return start

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
-from hushgraph.checks import shown
+from hushgraph.checks import checked_time
+from hushgraph.contents import extra
 from hushgraph.datasets.lines import existing_file, number_table, numbered_lines
 
 _LON = ("pickup_longitude", "start_lon", "pickup_lon")
@@ -52,29 +53,19 @@ def read_tlc(path, *, start=None, end=None) -> Pickups:
     array([-73.99])
     """
     path = existing_file(path, "the trip records")
-    name = path.name.lower()
-    if not name.endswith((".csv", ".csv.gz", ".parquet")):
+    ending = path.name.lower()
+    if not ending.endswith((".csv", ".csv.gz", ".parquet")):
         msg = f"trip records must end in .csv, .csv.gz or .parquet; got {path.name}; unpack or convert them"
         raise ValueError(msg)
-    window = [None if edge is None else _checked_time(label, edge) for label, edge in (("start", start), ("end", end))]
+    expected = "a time without a time zone, '2014-09-24T00:00', say"
+    window = [None if edge is None else checked_time(name, edge, "s", expected) for name, edge in (("start", start), ("end", end))]
     parts: list[Pickups] = [{"lon": np.empty(0), "lat": np.empty(0), "time": np.empty(0, dtype="datetime64[s]")}]
-    for part in _parquet_chunks(path) if name.endswith(".parquet") else _csv_chunks(path):
+    for part in _parquet_chunks(path) if ending.endswith(".parquet") else _csv_chunks(path):
         keep = np.ones(len(part["time"]), dtype=bool)
         keep &= True if window[0] is None else part["time"] >= window[0]
         keep &= True if window[1] is None else part["time"] < window[1]
         parts.append({key: values[keep] for key, values in part.items()})
     return {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
-
-
-def _checked_time(name: str, value) -> np.datetime64:
-    try:
-        time = np.datetime64(value, "s")
-    except (TypeError, ValueError):
-        time = np.datetime64("NaT")
-    if np.isnat(time):
-        msg = f"{name} must be a time without a time zone, '2014-09-24T00:00', say; got {shown(value)}"
-        raise ValueError(msg)
-    return time
 
 
 def _wanted_columns(path: Path, columns: list[str]) -> list[int]:
@@ -160,12 +151,7 @@ def _is_time(text: str) -> bool:
 
 
 def _parquet_chunks(path: Path) -> Iterator[Pickups]:
-    try:
-        import pyarrow
-        from pyarrow import parquet
-    except ImportError:
-        msg = "reading parquet needs pyarrow: pip install 'hushgraph[events]'"
-        raise ImportError(msg) from None
+    parquet, pyarrow = (extra(module, name="events", purpose="reading parquet") for module in ("pyarrow.parquet", "pyarrow"))
     row, whole = 0, True
     try:
         with parquet.ParquetFile(path) as file:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.spatial import cKDTree
 
-from hushgraph.checks import checked_count, checked_seed, shown
+from hushgraph.checks import checked_count, checked_seed, checked_time
 from hushgraph.graph import Graph, checked_graph
 from hushgraph.signals import hotspot_counts
 
@@ -53,7 +53,7 @@ def trips(graph: Graph, *, n_people: int = 20_000, day: str = "2026-03-02", seed
         raise ValueError(msg)
     n_people = checked_count("n_people", n_people, 1)
     rng = np.random.default_rng(checked_seed(seed))
-    start = _checked_day(day)
+    start = checked_time("day", day, "D", "an ISO date, '2026-03-02', say").astype("datetime64[s]")
     per_person = 1 + np.minimum(2.1 * rng.pareto(1.8, n_people), 60).astype(np.int64)
     person = rng.permutation(np.repeat(np.arange(n_people), per_person))
     seconds = _seconds_of_day(len(person), rng)
@@ -65,17 +65,6 @@ def trips(graph: Graph, *, n_people: int = 20_000, day: str = "2026-03-02", seed
     names = ("lon", "lat") if graph.crs == "lonlat" else ("x", "y")
     ids = _ids(n_people, rng)[np.where(rng.random(len(person)) < _NO_ID, n_people, person)]
     return {"person": ids, names[0]: place[:, 0], names[1]: place[:, 1], "time": start + seconds.astype("timedelta64[s]")}
-
-
-def _checked_day(day) -> np.datetime64:
-    try:
-        start = np.datetime64(day, "D")
-    except (TypeError, ValueError):
-        start = np.datetime64("NaT")
-    if np.isnat(start):
-        msg = f"day must be an ISO date, '2026-03-02', say; got {shown(day)}"
-        raise ValueError(msg)
-    return start.astype("datetime64[s]")
 
 
 def _seconds_of_day(n: int, rng) -> np.ndarray:

@@ -315,8 +315,7 @@ DEMONSTRATIONS: dict[str, Callable[[int], list[dict]]] = {
 
 
 def render(rows: list[dict], folder: Path) -> list[Path]:
-    csv = output.write_csv(folder / f"{NAME}.csv", rows)
-    return [csv, output.write_text(folder / f"{NAME}.md", _words(rows))]
+    return output.write_files(folder, NAME, rows, _words(rows))
 
 
 def _words(rows: list[dict]) -> str:

@@ -22,7 +22,7 @@ from hushgraph.privacy.counting import count_events
 from hushgraph.privacy.ledger import Ledger, LedgerError
 from hushgraph.privacy.release import Release, release
 
-NODES, EPSILON, DELTA, SEED = 4600, 0.5, 1e-6, 0
+DELTA = 1e-6
 MAX_NODES, MAX_PER_NODE, MAX_DISTANCE = 2, 1, 200.0
 BUDGET, DATASET = 2.0, "generated trips of the demo"
 
@@ -54,7 +54,7 @@ class Demo:
         return float(np.sum((self.denoised.signal - self.truth) ** 2) / np.sum((self.release.values - self.truth) ** 2))
 
 
-def run(folder: Path, *, n_nodes: int = NODES, epsilon: float = EPSILON, seed: int = SEED) -> Demo:
+def run(folder: Path, *, n_nodes: int, epsilon: float, seed: int) -> Demo:
     """The data owner's whole job, in the folder; what an earlier run left there is replaced."""
     folder = _cleared(Path(folder))
     graph = city(checked_count("n_nodes", n_nodes, 100), seed=seed)

@@ -93,9 +93,7 @@ def reach(rows: list[dict], level: float) -> int | None:
 
 def render(rows: list[dict], folder: Path) -> list[Path]:
     _draw(rows, folder / NAME)
-    csv = output.write_csv(folder / f"{NAME}.csv", rows)
-    text = output.write_text(folder / f"{NAME}.md", _words(rows) + f"\n\n![{TITLE}]({NAME}.png)")
-    return [csv, text, folder / f"{NAME}.png", folder / f"{NAME}.pdf"]
+    return output.write_files(folder, NAME, rows, _words(rows), title=TITLE)
 
 
 def _group(rows: list[dict], plateau: str, frame: str, scale: int) -> list[dict]:

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import cast
 
 import numpy as np
 
-from hushgraph.baselines import dfs_fused_lasso
-from hushgraph.denoise import Method, denoise
-from hushgraph.experiments.output import figure, is_generated, markdown, write_csv, write_text
+from hushgraph.experiments.output import figure, is_generated, markdown, write_files
+from hushgraph.experiments.snr_table import ESTIMATES, PROBES, dfs, snr_of
 from hushgraph.experiments.stage import Stage
-from hushgraph.graph import Graph
-from hushgraph.metrics import snr
-from hushgraph.result import Denoised
+from hushgraph.observation import Noisy
 from hushgraph.signals import bernoulli_signal
 
 NAME, TITLE = "fig-large", "Denoising on a large graph"
 LEVELS = (-12.0, -9.0, -6.0, -3.0, 0.0, 3.0)
-PROBES, ORDERS, REALIZATIONS = 10, 4, 5
+ORDERS, REALIZATIONS = 4, 5
 _COLOUR = {
     "SGWT_SURE_MC": "#1f6f8b",
     "sgwt_deep": "#3d5a45",
@@ -30,41 +27,29 @@ _COLOUR = {
 _LABEL = {
     "DFS_MSE": "DFS fused lasso, oracle",
     "DFS_SURE": "DFS fused lasso, SURE",
-    "DFS_MEAN_SURE": "mean of 4 DFS orders, SURE",
+    "DFS_MEAN_SURE": f"mean of {ORDERS} DFS orders, SURE",
     "SGWT_SURE_MC": "the paper's method",
     "sgwt_deep": "sgwt_deep",
 }
-
-
-def _denoised(method: str, graph: Graph, noisy, sigma: float, truth) -> Denoised:
-    if method == "SGWT_SURE_MC":
-        return denoise(graph, noisy, sigma=sigma, method="sgwt_sure", n_probes=PROBES)
-    if method == "DFS_MSE":
-        return dfs_fused_lasso(graph, noisy, penalty="oracle", truth=truth)
-    if method in ("DFS_SURE", "DFS_MEAN_SURE"):
-        return dfs_fused_lasso(graph, noisy, penalty="sure", sigma=sigma, orders=1 if method == "DFS_SURE" else ORDERS)
-    return denoise(graph, noisy, sigma=sigma, method=cast(Method, method))
-
-
-def _snr_of(method: str, graph: Graph, noisy, sigma: float, truth) -> float:
-    return float(snr(truth, _denoised(method, graph, noisy, sigma, truth).signal))
 
 
 def run(stage: Stage) -> list[dict]:
     place = stage.large_roads
     p = 0.05 if stage.smoke else 0.001
     truth = bernoulli_signal(place.graph, p=p, k=4, rng=0)
+    place = replace(place, signals={"f": truth}, main="f")
     methods = dict.fromkeys(("SGWT_SURE_MC", "sgwt_deep", "DFS_MSE", "DFS_SURE", "DFS_MEAN_SURE", *stage.methods))
     methods.pop("sgwt_exact", None)  # eigenvectors of a million nodes
     rows = []
     for level in LEVELS[::3] if stage.smoke else LEVELS:
         sigma = float(np.sqrt(np.mean(truth**2))) * 10 ** (-level / 20)
         for seed in range(stage.repetitions(REALIZATIONS)):
-            noisy = truth + np.random.default_rng(seed).normal(0, sigma, len(truth))
+            values = truth + np.random.default_rng(seed).normal(0, sigma, len(truth))
+            noisy = Noisy(values, sigma=sigma, kind="simulation", graph_hash=place.graph.hash)
             known = {"p": p, "snr_in": level, "sigma": sigma, "realization": seed}
             for method in methods:
                 settings = {**known, "method": method, "graph": place.graph.hash, "probes": PROBES, "orders": ORDERS}
-                compute = partial(_snr_of, method, place.graph, noisy, sigma, truth)
+                compute = partial(snr_of, stage, place, noisy, method, {**ESTIMATES, "DFS_MEAN_SURE": dfs("sure", ORDERS)})
                 value = stage.cells.value(f"{NAME}-{level:g}-{method}-{seed}", settings, compute)
                 rows.append({**known, "method": method, "snr": value, **stage.about(place)})
     return rows
@@ -93,16 +78,8 @@ def render(rows: list[dict], folder: Path) -> list[Path]:
         " The paper uses roadNet-PA and shows a figure without numbers, with its method above the oracle DFS fused lasso everywhere; "
         + _compared(values, levels)
     )  # fmt: skip
-    text = (
-        f"## {TITLE}\n\nData: f = W^4 x with x Bernoulli({rows[0]['p']:g}), generated on {rows[0]['data']}.{paper}\n\n{markdown(head, lines)}\n\n"
-        f"![{TITLE}]({NAME}.png)\n"
-    )
-    return [
-        write_csv(folder / f"{NAME}.csv", rows),
-        write_text(folder / f"{NAME}.md", text),
-        folder / f"{NAME}.png",
-        folder / f"{NAME}.pdf",
-    ]
+    text = f"## {TITLE}\n\nData: f = W^4 x with x Bernoulli({rows[0]['p']:g}), generated on {rows[0]['data']}.{paper}\n\n{markdown(head, lines)}"
+    return write_files(folder, NAME, rows, text, title=TITLE)
 
 
 def _compared(values: dict, levels: list[float]) -> str:

@@ -70,9 +70,7 @@ def _defects_of(stage: Stage, graph: Graph, plateau: Plateau, degree: int):
 def render(rows: list[dict], folder: Path) -> list[Path]:
     kinds = {kind: [row for row in rows if row["kind"] == kind] for kind in ("bands", "density", "defect")}
     _draw(kinds, folder / NAME)
-    csv = output.write_csv(folder / f"{NAME}.csv", rows)
-    text = output.write_text(folder / f"{NAME}.md", _words(kinds) + f"\n\n![{TITLE}]({NAME}.png)")
-    return [csv, text, folder / f"{NAME}.png", folder / f"{NAME}.pdf"]
+    return output.write_files(folder, NAME, rows, _words(kinds), title=TITLE)
 
 
 def _bands(rows: list[dict]) -> list[str]:

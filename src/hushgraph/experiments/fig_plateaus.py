@@ -55,9 +55,7 @@ def band_sum(x, lambda_max: float, *, c: float) -> np.ndarray:
 def render(rows: list[dict], folder: Path) -> list[Path]:
     plateaus, sums = ([row for row in rows if row["panel"] == panel] for panel in ("plateaus", "sums"))
     _draw(plateaus, sums, folder / NAME)
-    csv = output.write_csv(folder / f"{NAME}.csv", rows)
-    text = output.write_text(folder / f"{NAME}.md", _words(plateaus, sums) + f"\n\n![{TITLE}]({NAME}.png)")
-    return [csv, text, folder / f"{NAME}.png", folder / f"{NAME}.pdf"]
+    return output.write_files(folder, NAME, rows, _words(plateaus, sums), title=TITLE)
 
 
 def _draw(plateaus: list[dict], sums: list[dict], path: Path) -> None:

@@ -9,29 +9,24 @@ signal-domain SURE, ||fhat - y||^2 - n sigma^2 + 2 sigma^2 divergence, takes eit
 
 from __future__ import annotations
 
-import hashlib
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from hushgraph.experiments.output import COLOURS, INK, QUIET, figure, markdown, write_csv, write_text
+from hushgraph.experiments.fig_weights import DAMPING, DEGREE, GROUP, LAWS, REPETITIONS, SIZES, SMOKE_SIZES, SPREAD
+from hushgraph.experiments.output import COLOURS, INK, QUIET, figure, markdown, write_files
 from hushgraph.experiments.stage import Stage
-from hushgraph.frame import ChebyshevFrame, Damping, chebyshev_frame
-from hushgraph.risk import Law, exact_weights, probes, signal_sure
+from hushgraph.frame import ChebyshevFrame, chebyshev_frame
+from hushgraph.risk import exact_weights, probes, signal_sure
 from hushgraph.shrink import james_stein
 from hushgraph.transform import analyze, forward, inverse, synthesize
 
 NAME = "fig-sure"
 TITLE = "SURE with Monte-Carlo weights"
 
-LAWS: tuple[Law, ...] = ("rademacher", "gaussian")
-SPREAD = {"rademacher": 0.0, "gaussian": 2.0}  # V[eps^2]
-SIZES, SMOKE_SIZES = (1, 2, 5, 10, 20, 50, 100), (1, 2, 5)
-REPETITIONS, DEGREE, SIGMA, NOISE_SEED = 50, 100, 1.0, 0
-DAMPING: Damping = "jackson"
+SIGMA, NOISE_SEED = 1.0, 0
 STEP = 1e-3 * SIGMA  # of the black box, as in monte_carlo_divergence
-GROUP = 64  # signals transformed at a time
 Z = 1.959963984540054
 
 
@@ -44,7 +39,7 @@ def run(stage: Stage) -> list[dict]:
     sizes, repetitions = SMOKE_SIZES if stage.smoke else SIZES, stage.repetitions(REPETITIONS)
     frame = chebyshev_frame(graph, degree=DEGREE, damping=DAMPING)
     noisy = f + SIGMA * np.random.default_rng(NOISE_SEED).standard_normal(graph.n)
-    settings = {"graph": graph.hash, "signal": hashlib.sha256(f.tobytes()).hexdigest(), "degree": DEGREE, "damping": DAMPING}
+    settings = {"graph": graph.hash, "signal": stage.digest(f), "degree": DEGREE, "damping": DAMPING}
     settings |= {"sigma": SIGMA, "noise": NOISE_SEED, "rule": "james_stein"}
     t = stage.cells.value(f"{NAME}-threshold", settings, lambda: best_threshold(frame, noisy, f))
     settings["threshold"] = t
@@ -165,8 +160,7 @@ def render(rows: list[dict], folder: Path) -> list[Path]:
         right.set(ylabel="squared error of the map (pickups²)")
         right.set_title("Signal: SURE with black-box divergence")
         left.legend(*_legend(left), fontsize=9, loc="lower right")
-    texts = [write_csv(path.with_suffix(".csv"), rows), write_text(path.with_suffix(".md"), _text(rows))]
-    return [*texts, path.with_suffix(".png"), path.with_suffix(".pdf")]
+    return write_files(Path(folder), NAME, rows, _text(rows), title=TITLE)
 
 
 def _draw(axes, rows: list[dict], prefix: str, exact: str, truth: str) -> None:
@@ -238,8 +232,6 @@ a ratio of {measured}, by Proposition 2 {predicted}. Streets and hour are not th
 The black box differentiates the whole estimator along the same probes and meets the same quadratic form: at N = {last["n_probes"]}
 the two differ by at most {apart:.2g} (thresholds crossed within a step), at the price of an analysis and a synthesis per probe and
 threshold.
-
-![{TITLE}]({NAME}.png)
 """
 
 

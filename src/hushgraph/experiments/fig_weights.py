@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from hushgraph.experiments.output import COLOURS, QUIET, figure, markdown, write_csv, write_text
+from hushgraph.experiments.output import COLOURS, QUIET, figure, markdown, write_files
 from hushgraph.experiments.stage import Stage
 from hushgraph.frame import ChebyshevFrame, Damping, chebyshev_frame, exact_frame
 from hushgraph.risk import Law, exact_weights, probes
@@ -104,8 +104,7 @@ def render(rows: list[dict], folder: Path) -> list[Path]:
     with figure(path, size=(9.6, 4.6), panels=(1, 2), width_ratios=(1, 1.25)) as (left, right):
         _draw_probes(left, [row for row in rows if row["panel"] == "probes"])
         _draw_frames(right, [row for row in rows if row["panel"] == "frame"])
-    texts = [write_csv(path.with_suffix(".csv"), rows), write_text(path.with_suffix(".md"), _text(rows))]
-    return [*texts, path.with_suffix(".png"), path.with_suffix(".pdf")]
+    return write_files(Path(folder), NAME, rows, _text(rows), title=TITLE)
 
 
 def _draw_probes(axes, rows: list[dict]) -> None:
@@ -177,8 +176,6 @@ Rademacher probes are closer in {below} of {len(by_size + by_frame)} comparisons
 any sample size. The errors are within {away:.1f} standard errors of the prediction. Depending on the frame Proposition 1 makes
 Gaussian probes {least:.2f} to {most:.2f} times as costly: the more of a wavelet's energy sits on one node, the more is won by
 probes whose squares do not vary.
-
-![{TITLE}]({NAME}.png)
 """
 
 

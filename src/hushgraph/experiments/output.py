@@ -55,6 +55,15 @@ def _number(text: str):
     return text
 
 
+def write_files(folder: Path, name: str, rows: list[dict], text: str, *, title: str | None = None) -> list[Path]:
+    """CSV and Markdown of an experiment; with a title also its figure, drawn already, which then ends the text."""
+    files = [write_csv(folder / f"{name}.csv", rows)]
+    if title is None:
+        return [*files, write_text(folder / f"{name}.md", text)]
+    text = text.rstrip("\n") + f"\n\n![{title}]({name}.png)"
+    return [*files, write_text(folder / f"{name}.md", text), folder / f"{name}.png", folder / f"{name}.pdf"]
+
+
 def is_generated(rows: list[dict]) -> bool:
     """Whether rows come from a smoke test: they are no results and stand beside nobody's numbers."""
     return str(rows[0].get("data", "")).startswith("a generated")

@@ -63,7 +63,7 @@ def reproduce(
     wanted = [choose("experiment", name, ("all", *EXPERIMENTS)) for name in ([names] if isinstance(names, str) else names)]
     wanted = list(EXPERIMENTS) if "all" in wanted else list(dict.fromkeys(wanted))
     more = tuple(choose("method", method, get_args(Method)) for method in methods)
-    folder = Path(out) / "smoke" if smoke else Path(out)
+    folder = folder_of(out, smoke=smoke)
     stage = Stage(folder, Cells(folder / "cells", on_cell=on_cell), smoke=smoke, methods=more)
     found = {}
     for name in wanted:
@@ -75,6 +75,11 @@ def reproduce(
             on_experiment(name, len(found[name]), time.perf_counter() - start)
     _write_page(folder, smoke=smoke)
     return found
+
+
+def folder_of(out: str | Path, *, smoke: bool) -> Path:
+    """Where files go: a smoke test never among results."""
+    return Path(out) / "smoke" if smoke else Path(out)
 
 
 def _write_page(folder: Path, *, smoke: bool) -> Path:

@@ -6,7 +6,6 @@ they say what a family of estimators could reach, and are no methods.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -18,7 +17,7 @@ import numpy as np
 from hushgraph.baselines import dfs_fused_lasso, graph_tv
 from hushgraph.datasets.maps import Map
 from hushgraph.denoise import Method, denoise
-from hushgraph.experiments.output import is_generated, markdown, write_csv, write_text
+from hushgraph.experiments.output import is_generated, markdown, write_files
 from hushgraph.experiments.stage import Stage
 from hushgraph.metrics import snr
 from hushgraph.observation import Noisy
@@ -30,6 +29,7 @@ from hushgraph.transform import analyze, synthesize
 
 DELTA, PROBES, ORDERS = 1e-6, 10, 16
 REALIZATIONS = 10
+Estimate = Callable[[Stage, Map, Noisy], np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,9 @@ def sgwt_sure_mc(stage: Stage, place: Map, noisy: Noisy) -> np.ndarray:
     return denoise(place.graph, noisy, method="sgwt_sure", n_probes=PROBES).signal
 
 
-def _dfs(penalty: str, orders: int) -> Callable[[Stage, Map, Noisy], np.ndarray]:
+def dfs(penalty: str, orders: int) -> Estimate:
+    """The DFS fused lasso with that penalty, as the mean over so many orders."""
+
     def estimate(stage: Stage, place: Map, noisy: Noisy) -> np.ndarray:
         truth = place.signal if penalty == "oracle" else None
         return dfs_fused_lasso(place.graph, noisy, penalty=penalty, truth=truth, orders=orders).signal
@@ -76,22 +78,19 @@ def _dfs(penalty: str, orders: int) -> Callable[[Stage, Map, Noisy], np.ndarray]
     return estimate
 
 
-def _tv(penalty: str) -> Callable[[Stage, Map, Noisy], np.ndarray]:
-    def estimate(stage: Stage, place: Map, noisy: Noisy) -> np.ndarray:
-        return graph_tv(place.graph, noisy, penalty=penalty, truth=place.signal if penalty == "oracle" else None).signal
-
-    return estimate
+def tv_sure(stage: Stage, place: Map, noisy: Noisy) -> np.ndarray:
+    return graph_tv(place.graph, noisy, penalty="sure").signal
 
 
-ESTIMATES: dict[str, Callable[[Stage, Map, Noisy], np.ndarray]] = {
+ESTIMATES: dict[str, Estimate] = {
     "SGWT_MSE": sgwt_oracle,
     "SGWT_SURE": sgwt_sure,
     "SGWT_SURE_MC": sgwt_sure_mc,
-    "DFS_MSE": _dfs("oracle", 1),
-    "DFS_SURE": _dfs("sure", 1),
-    "DFS_MEAN_MSE": _dfs("oracle", ORDERS),
-    "DFS_MEAN_SURE": _dfs("sure", ORDERS),
-    "TV_SURE": _tv("sure"),
+    "DFS_MSE": dfs("oracle", 1),
+    "DFS_SURE": dfs("sure", 1),
+    "DFS_MEAN_MSE": dfs("oracle", ORDERS),
+    "DFS_MEAN_SURE": dfs("sure", ORDERS),
+    "TV_SURE": tv_sure,
 }
 ORACLES = ("SGWT_MSE", "DFS_MSE", "DFS_MEAN_MSE")
 OURS = ("sgwt_deep",)
@@ -101,7 +100,7 @@ def run_table(stage: Stage, table: Table, place: Map) -> list[dict]:
     """One row per method, column and realization."""
     rows = []
     methods = [*ESTIMATES, *dict.fromkeys((*OURS, *stage.methods))]
-    signal = hashlib.sha256(place.signal.tobytes()).hexdigest()
+    data = {"graph": place.graph.hash, "signal": stage.digest(place.signal)}
     for column in table.columns:
         sigma = mechanism_sigma(
             column.mechanism, epsilon=column.epsilon, delta=DELTA, sensitivity_squared=table.sensitivity**2, paper_compat=True,
@@ -114,30 +113,23 @@ def run_table(stage: Stage, table: Table, place: Map) -> list[dict]:
             known = {"mechanism": column.mechanism, "epsilon": column.epsilon, "sigma": sigma, "realization": seed}
             rows.append({**known, "method": "SNR_in", "snr": float(snr(place.signal, noisy.values)), **stage.about(place)})
             for method in methods:
-                settings = {
-                    **known,
-                    "method": method,
-                    "graph": place.graph.hash,
-                    "signal": signal,
-                    "probes": PROBES,
-                    "orders": ORDERS,
-                }
+                settings = {**known, "method": method, **data, "probes": PROBES, "orders": ORDERS}
                 name = f"{table.name}-{column.mechanism}-{column.epsilon:g}-{method}-{seed}"
-                value = stage.cells.value(name, settings, partial(_snr_of, stage, place, noisy, method))
+                value = stage.cells.value(name, settings, partial(snr_of, stage, place, noisy, method, ESTIMATES))
                 rows.append({**known, "method": method, "snr": value, **stage.about(place)})
     return rows
 
 
-def _snr_of(stage: Stage, place: Map, noisy: Noisy, method: str) -> float:
+def snr_of(stage: Stage, place: Map, noisy: Noisy, method: str, estimates: dict[str, Estimate]) -> float:
+    """SNR of one of the estimates, or of a method of `denoise`."""
     own = cast(Method, method)
-    estimate = ESTIMATES[method](stage, place, noisy) if method in ESTIMATES else denoise(place.graph, noisy, method=own).signal
+    estimate = estimates[method](stage, place, noisy) if method in estimates else denoise(place.graph, noisy, method=own).signal
     return float(snr(place.signal, estimate))
 
 
 def render_table(rows: list[dict], table: Table, remark: str, folder: Path) -> list[Path]:
     """CSV of all realizations, and a Markdown table with the paper's values beside ours (not beside those of generated data)."""
     table, remark = (replace(table, paper={}), "") if is_generated(rows) else (table, remark)
-    csv_path = write_csv(folder / f"{table.name}.csv", rows)
     means = summary(rows)
     columns = list(dict.fromkeys((row["mechanism"], row["epsilon"], row["sigma"]) for row in rows))
     methods = list(dict.fromkeys(row["method"] for row in rows))
@@ -155,7 +147,7 @@ def render_table(rows: list[dict], table: Table, remark: str, folder: Path) -> l
             + (" In parentheses: the paper." if table.paper else "")
         )
     )
-    return [csv_path, write_text(folder / f"{table.name}.md", text)]
+    return write_files(folder, table.name, rows, text)
 
 
 def paired(rows: list[dict], key: tuple, one: str, other: str) -> tuple[float, float]:

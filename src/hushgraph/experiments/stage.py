@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import platform
 from contextlib import suppress
@@ -15,7 +16,7 @@ from hushgraph.datasets.generated import city, roads
 from hushgraph.datasets.maps import Map, manhattan, road_network, san_francisco
 from hushgraph.datasets.sources import DataUnavailable
 from hushgraph.experiments.cells import Cells
-from hushgraph.frame import ExactFrame, exact_frame
+from hushgraph.frame import ExactFrame, eigenpairs, exact_frame, has_eigenpairs, keep_eigenpairs
 from hushgraph.graph import Graph
 from hushgraph.signals import hotspot_counts
 
@@ -43,6 +44,11 @@ class Stage:
     def about(self, place: Map) -> dict[str, str]:
         """What a row says of its data."""
         return {"data": place.name, "source": place.source, "attribution": place.attribution}
+
+    @staticmethod
+    def digest(signal: np.ndarray) -> str:
+        """What stands for a signal in the settings of a cell."""
+        return hashlib.sha256(np.asarray(signal, dtype=np.float64).tobytes()).hexdigest()
 
     def repetitions(self, wanted: int) -> int:
         return 2 if self.smoke else wanted
@@ -76,15 +82,10 @@ class Stage:
 
     def exact_frame(self, graph: Graph) -> ExactFrame:
         """The exact frame; its eigenpairs are a cell."""
-        key = ("eigenpairs", True)
-        if key not in graph.memo:
-
-            def compute():
-                frame = exact_frame(graph)
-                return {"values": graph.memo[key][0], "vectors": frame.eigenvectors}
-
+        if not has_eigenpairs(graph):
+            compute = lambda: dict(zip(("values", "vectors"), eigenpairs(graph), strict=True))  # noqa: E731
             pairs = self.cells.arrays(f"eigenpairs-{graph.n}", {"graph": graph.hash}, compute, lasting=True)
-            graph.memo[key] = pairs["values"], pairs["vectors"]
+            keep_eigenpairs(graph, pairs["values"], pairs["vectors"])
         return exact_frame(graph)
 
 

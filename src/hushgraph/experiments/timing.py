@@ -14,7 +14,7 @@ import numpy as np
 
 from hushgraph.baselines import dfs_fused_lasso
 from hushgraph.datasets.generated import roads
-from hushgraph.experiments.output import figure, is_generated, markdown, write_csv, write_text
+from hushgraph.experiments.output import figure, is_generated, markdown, write_files
 from hushgraph.experiments.stage import Stage, machine
 from hushgraph.frame import chebyshev_frame
 from hushgraph.graph import Graph
@@ -152,12 +152,6 @@ def render(rows: list[dict], folder: Path) -> list[Path]:
     text = (
         f"## {TITLE}\n\nData: f = W^4 x, x Bernoulli, on {stages[0]['data']}; degree 100, float64, best of three.{remark}\n\n"
         f"{markdown(['stage', 'here', 'paper', 'ratio'], lines)}\n\nGaussian probes take {laws:.2f} times as long as Rademacher ones. The seconds of "
-        f"weights (N) and of one forward transform (m, K, J), on generated roads, grow with the power:\n\n{markdown(['of', 'power'], growth)}\n\n"
-        f"![{TITLE}]({NAME}.png)\n"
+        f"weights (N) and of one forward transform (m, K, J), on generated roads, grow with the power:\n\n{markdown(['of', 'power'], growth)}"
     )
-    return [
-        write_csv(folder / f"{NAME}.csv", rows),
-        write_text(folder / f"{NAME}.md", text),
-        folder / f"{NAME}.png",
-        folder / f"{NAME}.pdf",
-    ]
+    return write_files(folder, NAME, rows, text, title=TITLE)

@@ -122,12 +122,12 @@ def composed_epsilon(mu_squared, delta) -> float:
     if not total or _delta(mp, mu, mp.mpf(0)) <= delta:
         return 0.0
     start = mu * mu / 2 + mu * mp.sqrt(-2 * mp.log(mp.mpf(delta)))  # here Phi(mu/2 - epsilon/mu) <= delta already
-    exact = _newton(
-        mp,
-        lambda epsilon: mp.log(_delta(mp, mu, epsilon) / delta),
-        lambda epsilon: -mp.exp(epsilon) * mp.ncdf(-mu / 2 - epsilon / mu) / _delta(mp, mu, epsilon),
-        start,
-    )
+
+    def log_delta(epsilon):
+        found = _delta(mp, mu, epsilon)
+        return mp.log(found / delta), -mp.exp(epsilon) * mp.ncdf(-mu / 2 - epsilon / mu) / found
+
+    exact = _newton(mp, log_delta, start)
     epsilon = _up(mp, exact)
     while _delta(mp, mu, mp.mpf(epsilon)) > delta:
         epsilon = math.nextafter(epsilon, math.inf)
@@ -167,20 +167,20 @@ def _largest_mu(mp, epsilon, delta):
     tail = -mp.log(delta)
     start = 2 * epsilon / (mp.sqrt(2 * (tail + epsilon)) + mp.sqrt(2 * tail))  # here Phi(mu/2 - epsilon/mu) = Phi(-sqrt(2 tail))
     at_zero = 2 * mp.sqrt(2) * mp.erfinv(delta) if delta > 0.5 else mp.sqrt(2 * mp.pi) * delta  # at most mu of epsilon = 0
-    start = max(start, at_zero)
-    return _newton(
-        mp,
-        lambda mu: mp.log(_delta(mp, mu, epsilon) / delta),
-        lambda mu: mp.npdf(mu / 2 - epsilon / mu) / _delta(mp, mu, epsilon),
-        start,
-    )
+
+    def log_delta(mu):
+        found = _delta(mp, mu, epsilon)
+        return mp.log(found / delta), mp.npdf(mu / 2 - epsilon / mu) / found
+
+    return _newton(mp, log_delta, max(start, at_zero))
 
 
-def _newton(mp, value: Callable, slope: Callable, x):
-    """Root of a concave function (log delta) from its safe side, where every step stays on that side."""
+def _newton(mp, function: Callable, x):
+    """Root of a concave function (log delta), which also gives its slope, from its safe side, where every step stays."""
     before = mp.mpf(0)
     for _ in range(_STEPS):
-        step = value(x) / slope(x)
+        value, slope = function(x)
+        step = value / slope
         turned = before * step < 0  # only rounding turns round: this is as close as the digits go
         x, before = x - step, step
         if turned or abs(step) < abs(x) * mp.mpf(10) ** (10 - _DIGITS):

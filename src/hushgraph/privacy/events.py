@@ -17,12 +17,13 @@ import os
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from importlib import import_module
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from hushgraph.contents import extra
 
 Chunk = dict[str, Any]  # name of a column -> pandas Series
 _NO_FILE = "the events file does not exist or is a folder; check the path given as events"
@@ -31,13 +32,8 @@ _NO_COLUMN = "the file's first line names {found} columns, not {name!r}; does it
 _BAD_PARQUET = "the parquet file cannot be read near data row {row}: it is truncated or damaged; check that it was copied whole"
 
 
-def extra(module: str):
-    """An optional package, or an error that says how to get it."""
-    try:
-        return import_module(module)
-    except ImportError:
-        msg = f"counting events needs {module}: pip install 'hushgraph[events]'"
-        raise ImportError(msg) from None
+def needed(module: str):
+    return extra(module, name="events", purpose="counting events")
 
 
 # ---- sources --------------------------------------------------------------------------------------------------------
@@ -139,7 +135,7 @@ def _slices(table, names: list[str], chunk_rows: int) -> Iterator[Chunk]:
 
 def _series(values, name: str):
     """A column as a Series whose values are those given: lists are not turned into arrays, which would merge 1 and "1"."""
-    pandas = extra("pandas")
+    pandas = needed("pandas")
     if np.ma.isMaskedArray(values):
         msg = f"column {name!r} of the events is a masked array, and the mask would be lost; fill it first: filled(...)"
         raise TypeError(msg)
@@ -208,7 +204,7 @@ _BLOCK = 1 << 24  # characters read at a time
 
 def _parsed(lines: list[str], columns: list, names: list[str]) -> Chunk:
     """Columns of text from lines: those without quotation marks together, the others one by one; bad ones are dropped."""
-    pandas = extra("pandas")
+    pandas = needed("pandas")
     plain = [line for line in lines if '"' not in line and not line.isspace()]
     quoted = [row for row in (_fields(line) for line in lines if '"' in line) if row is not None and len(row) <= len(columns)]
     places = [columns.index(name) for name in names]
@@ -231,7 +227,7 @@ def _fields(line: str) -> list[str] | None:
 
 
 def _open_parquet(path: Path) -> EventSource:
-    parquet, pyarrow = extra("pyarrow.parquet"), extra("pyarrow")
+    parquet, pyarrow = needed("pyarrow.parquet"), needed("pyarrow")
     faults = (pyarrow.ArrowException, OSError, ValueError)
     schema = _tried(lambda: parquet.read_schema(path), faults, _BAD_PARQUET.format(row=0))
 
@@ -248,7 +244,7 @@ def _open_parquet(path: Path) -> EventSource:
 
 def _from_arrow(column):
     """As a Series that still is an Arrow array, except for times: through NumPy, integers with nulls would become floats."""
-    pandas, types = extra("pandas"), extra("pyarrow").types
+    pandas, types = needed("pandas"), needed("pyarrow").types
     if types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if types.is_temporal(column.type):

@@ -258,6 +258,11 @@ class Ledger:
         """What was written, oldest first; creation and renewals have the budget as epsilon and delta."""
         return [read_entry(fields, head) for _, fields, head in self._read()[1]]
 
+    def budget(self) -> dict:
+        """Budget, period and what is spent of it, all from one look at the file."""
+        chain = self._read()[0]
+        return {"epsilon": chain.epsilon, "delta": chain.delta, "period": chain.period, "spent": chain.spent}
+
     @property
     def epsilon(self) -> float:
         return self._read()[0].epsilon

@@ -11,7 +11,7 @@ from scipy.spatial import cKDTree
 
 from hushgraph.checks import as_array, shown
 from hushgraph.graph import Graph
-from hushgraph.privacy.events import Chunk, extra, numbers
+from hushgraph.privacy.events import Chunk, needed, numbers
 from hushgraph.privacy.units import factorized
 
 EARTH_RADIUS = 6_371_008.8  # metres, mean
@@ -152,7 +152,7 @@ def _plane_of(graph: Graph) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
 
 
 def _projection(crs: str) -> Callable:
-    pyproj = extra("pyproj")
+    pyproj = needed("pyproj")
     try:
         transformer = pyproj.Transformer.from_crs(crs, "EPSG:4326", always_xy=True)
     except pyproj.exceptions.ProjError:
@@ -229,7 +229,7 @@ class Windows:
         return len(self.edges) - 1
 
     def _read_times(self, windows) -> None:
-        pandas = extra("pandas")
+        pandas = needed("pandas")
         texts = [_iso_text(edge) for edge in (windows if hasattr(windows, "tz") else list(windows))]
         aware = {bool(re.search(_AWARE, text)) for text in texts}
         times = pandas.to_datetime(pandas.Series(texts), format="ISO8601", errors="coerce", utc=True)
@@ -283,7 +283,7 @@ class Windows:
 
         A row with a time zone where windows have none, or without where they have one, is a row without a time.
         """
-        pandas = extra("pandas")
+        pandas = needed("pandas")
         texts = column.fillna("")
         if column.dtype == object:
             texts = pandas.Series([_iso_text(value) for value in column.tolist()], dtype=object)
@@ -306,7 +306,7 @@ def _times(column) -> tuple[np.ndarray, bool] | None:
     """A column of times as datetime64 of seconds or finer, in UTC if it has a time zone; and whether it has. None: not times."""
     try:
         if not isinstance(column.dtype, np.dtype) and not hasattr(column.dtype, "tz"):
-            column = extra("pyarrow").array(column).to_pandas()  # an Arrow type of pandas
+            column = needed("pyarrow").array(column).to_pandas()  # an Arrow type of pandas
         aware = getattr(column.dtype, "tz", None) is not None
         times = (column.dt.tz_convert("UTC").dt.tz_localize(None) if aware else column).to_numpy()
     except (TypeError, ValueError, AttributeError, OverflowError):

@@ -210,19 +210,19 @@ def release(
         caps=dict(counts.caps),
         rules=dict(counts.rules),
         mechanism=mechanism,
-        ledger=_stamp(ledger, charge),
+        ledger={
+            "identity": charge.identity,
+            "dataset": ledger.dataset,
+            "entry": charge.entry,
+            "head": charge.head,
+            "budget": ledger.budget(),
+        },
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         not_protected=not_protected,
         attribution=attribution,
         graph=counts.graph,
         made_by=_MADE_HERE,
     )
-
-
-def _stamp(ledger: Ledger, charge: Charge) -> dict:
-    """Which budget was charged, and what is spent of it now."""
-    budget = {"epsilon": ledger.epsilon, "delta": ledger.delta, "period": ledger.period, "spent": ledger.spent}
-    return {"identity": charge.identity, "dataset": ledger.dataset, "entry": charge.entry, "head": charge.head, "budget": budget}
 
 
 def simulate(

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from hushgraph.privacy.events import extra
+from hushgraph.privacy.events import needed
 
 
 def factorized(column) -> tuple[np.ndarray, list]:
     """(codes, values): each row's position in the list of distinct values, -1 for nulls. Equal means `==`, never a hash alone."""
-    pandas = extra("pandas")
+    pandas = needed("pandas")
     if _is_arrow_text(column) or getattr(column.dtype, "kind", "O") in "iuf":
         codes, values = pandas.factorize(column.array)  # text as Arrow holds it: lengths are compared too, so NUL ends nothing
         return codes, values.tolist()
@@ -25,7 +25,7 @@ def factorized(column) -> tuple[np.ndarray, list]:
 
 
 def _is_arrow_text(column) -> bool:
-    arrays = extra("pandas").arrays
+    arrays = needed("pandas").arrays
     return isinstance(column.array, arrays.ArrowStringArray | arrays.ArrowExtensionArray) and column.dtype.type is str
 
 
