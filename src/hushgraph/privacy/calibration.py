@@ -20,6 +20,7 @@ import mpmath
 from hushgraph.checks import as_number, checked_number, choose, is_count, shown
 
 Mechanism = Literal["analytic", "classical"]
+Adjacency = Literal["add-remove", "change-one"]  # neighbouring data: one unit present or absent, or with other events
 _DIGITS = 60  # of every intermediate result; at least 50 after cancellation
 LARGEST_EPSILON = 1e12  # nothing private is left long before; mu of 1e6 has more
 _STEPS = 500  # Newton steps; about six are needed

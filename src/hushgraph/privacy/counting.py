@@ -25,11 +25,10 @@ import numpy as np
 from hushgraph.checks import as_array, checked_count, checked_number, choose, shown
 from hushgraph.graph import Graph, checked_graph
 from hushgraph.privacy.bounding import Tally
-from hushgraph.privacy.calibration import checked_squared
+from hushgraph.privacy.calibration import Adjacency, checked_squared
 from hushgraph.privacy.events import EventSource, open_events
 from hushgraph.privacy.places import Windows, node_finder, place_columns
 
-Adjacency = Literal["add-remove", "change-one"]
 LARGEST_COUNT = 2**52
 _MAX_CAP = 2**31 - 1
 

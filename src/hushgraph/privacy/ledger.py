@@ -21,9 +21,10 @@ from dataclasses import InitVar, dataclass, field
 from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from pathlib import Path
+from typing import get_args
 
 from hushgraph.checks import checked_number, checked_sigma, choose, shown
-from hushgraph.privacy.calibration import analytic_sigma, checked_delta, composed_delta, composed_epsilon
+from hushgraph.privacy.calibration import Adjacency, analytic_sigma, checked_delta, composed_delta, composed_epsilon
 from hushgraph.privacy.chain import (
     BudgetExceeded,
     Chain,
@@ -42,7 +43,6 @@ from hushgraph.privacy.chain import (
 from hushgraph.privacy.ledger_file import SCHEMA, new_file, rows_of, transaction
 
 __all__ = ["BudgetExceeded", "Charge", "Ledger", "LedgerError", "LedgerTampered"]
-ADJACENCIES = ("add-remove", "change-one")
 _MOST = 1e6  # epsilon: beyond it nothing is private, and numbers overflow
 _MADE_HERE = object()
 
@@ -139,7 +139,7 @@ class Ledger:
         """
         path, key = _checked_path(path), _checked_key(key)
         names = {"dataset": _checked_name("dataset", dataset), "unit": _checked_name("unit", unit)}
-        names["adjacency"] = choose("adjacency", adjacency, ADJACENCIES)
+        names["adjacency"] = choose("adjacency", adjacency, get_args(Adjacency))
         budget = _checked_budget(epsilon, delta)
         period = None if period is None else _checked_name("period", period)
         origin = {"format": 1, "identity": secrets.token_hex(16), "keyed": key is not None, "kind": "create", "note": None}
