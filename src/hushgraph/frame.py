@@ -196,16 +196,21 @@ def eigenpairs(graph: Graph, laplacian: LaplacianKind = "combinatorial") -> tupl
         matrix, diagonal = graph.symmetric_parts(laplacian)
         values, vectors = linalg.eigh(np.diag(diagonal) - matrix.toarray(), overwrite_a=True, check_finite=False)
         keep_eigenpairs(graph, np.maximum(values, 0.0), vectors, laplacian)
-    return graph.memo["eigenpairs", laplacian == "combinatorial"]
+    return graph.memo[_eigenpairs_key(laplacian)]
 
 
 def has_eigenpairs(graph: Graph, laplacian: LaplacianKind = "combinatorial") -> bool:
-    return ("eigenpairs", laplacian == "combinatorial") in graph.memo
+    return _eigenpairs_key(laplacian) in graph.memo
 
 
 def keep_eigenpairs(graph: Graph, values, vectors, laplacian: LaplacianKind = "combinatorial") -> None:
     """Take eigenpairs that were computed before, from a file, say."""
-    graph.memo["eigenpairs", laplacian == "combinatorial"] = values, vectors
+    graph.memo[_eigenpairs_key(laplacian)] = values, vectors
+
+
+def _eigenpairs_key(laplacian: LaplacianKind) -> tuple[str, bool]:
+    """The two normalized Laplacians share the eigenpairs of the symmetric one."""
+    return "eigenpairs", choose("laplacian", laplacian, get_args(LaplacianKind)) == "combinatorial"
 
 
 def _unit(graph: Graph, laplacian: LaplacianKind, rescale: bool) -> float:

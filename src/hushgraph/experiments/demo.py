@@ -77,8 +77,8 @@ def run(folder: Path, *, n_nodes: int, epsilon: float, seed: int) -> Demo:
         delta=DELTA,
     )
     published = release(counts, epsilon=epsilon, delta=DELTA, ledger=ledger, public_graph=True, not_protected="drivers")
-    denoised = denoise(graph, published, nonnegative=True)
     published.export(folder / "release")
+    denoised = denoise(graph, published, nonnegative=True)  # after the export, so that the time shown is not that of compiling
     people = len(np.unique(events["person"])) - 1  # without the empty id
     return Demo(graph, len(events["person"]), people, ledger, published, denoised, folder, counts.counts.astype(float))
 
