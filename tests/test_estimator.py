@@ -55,7 +55,10 @@ def test_rows_are_signals(graph, X, settings):
     np.testing.assert_array_equal(rows.risk_se_, columns.risk_se)
 
 
-@pytest.mark.parametrize("setting", [{"method": "sgwt_exact"}, {"rule": "soft"}, {"seed": 5}, {"n_probes": 1}, {"law": "gaussian"}])
+@pytest.mark.parametrize(
+    "setting",
+    [{"method": "sgwt_exact"}, {"method": "sgwt_deep", "rule": "soft"}, {"seed": 5}, {"n_probes": 1}, {"law": "gaussian"}],
+)
 def test_every_setting_matters(denoiser, X, setting):
     other = clone(denoiser).set_params(**setting)
     assert not np.array_equal(other.fit_transform(X), clone(denoiser).fit_transform(X))

@@ -10,6 +10,7 @@ from typing import Literal, get_args
 import numpy as np
 from scipy.sparse.linalg import cg
 
+from hushgraph.auto import Combined, denoise_combined
 from hushgraph.checks import (
     LARGEST_FLOAT32,
     checked_count,
@@ -18,21 +19,21 @@ from hushgraph.checks import (
     checked_sigma,
     choose,
 )
-from hushgraph.frame import Frame, chebyshev_frame, exact_frame
+from hushgraph.frame import Frame
 from hushgraph.graph import Graph, checked_graph
 from hushgraph.observation import Noisy
-from hushgraph.result import Denoised, NodeRisk, like_input
+from hushgraph.result import Denoised, NodeRisk, like_input, per_signal
 from hushgraph.risk import Law, estimate_sigma
-from hushgraph.sgwt import Noise, Settings, estimates, risk_errors, timed
+from hushgraph.sgwt import Noise, Settings, timed
 from hushgraph.shrink import Rule, sure_exponent
 from hushgraph.sums import block_sum
 from hushgraph.threshold import Candidates, Level
 from hushgraph.transform import checked_frame_of
+from hushgraph.wavelets import denoise_wavelets
 
-Method = Literal["sgwt_deep", "sgwt_sure", "sgwt_scaled", "sgwt_exact"]
+Method = Literal["auto", "let", "counts", "sgwt_deep", "sgwt_sure", "sgwt_scaled", "sgwt_exact", "sgwt_block", "sgwt_beta"]
 Missing = Literal["error", "drop", "fill"]
 Columns = Literal["separate", "path"]
-DEPTHS = (0, 2, 4, 6)  # low_scales tried by sgwt_deep
 _KEPT_PRODUCT = 2**19  # nodes
 COLUMN_WEIGHTS = (0.25, 4.0, 64.0)  # of the edges between neighbouring columns; columns="path" takes the mean of the three
 
@@ -42,7 +43,7 @@ def denoise(
     noisy,
     *,
     sigma=None,
-    method: Method = "sgwt_deep",
+    method: Method = "auto",
     frame: Frame | None = None,
     weights=None,
     rule: Rule = "james_stein",
@@ -55,6 +56,7 @@ def denoise(
     missing: Missing = "error",
     columns: Columns | Graph | None = None,
     nonnegative: bool = False,
+    refine: bool | None = None,
     integer: bool = False,
 ) -> Denoised:
     """Remove white Gaussian noise from a signal on a graph.
@@ -65,16 +67,21 @@ def denoise(
         Arrays go by position, Series and dicts by label; signals are columns.
     sigma : float or (n,) array, optional
         Standard deviation of the noise, possibly one per node. Estimated, with a warning, if not given.
-    method : {"sgwt_deep", "sgwt_sure", "sgwt_scaled", "sgwt_exact"}
+    method : {"auto", "let", "counts", "sgwt_deep", "sgwt_sure", "sgwt_scaled", "sgwt_exact", "sgwt_block", "sgwt_beta"}
+        "auto" combines many elementary estimates by their estimated risk, as many as the graph's size allows, and says in
+        `details` what it did and why. "let" is one such combination, at the cost of a few transforms, for graphs of any
+        size. "counts" is an empirical-Bayes estimate for signals that cannot be negative; with nonnegative=True "auto"
+        asks it too. The others threshold wavelets.
         "sgwt_sure" is the paper's method: Chebyshev-Jackson frame, Monte-Carlo weights, James-Stein thresholds at the
         minimum of SURE. "sgwt_scaled" scales thresholds by the local noise level of the coefficients. "sgwt_exact"
         uses eigenvectors instead of polynomials. "sgwt_deep" also looks below the paper's lowest band, as far as SURE
-        finds useful.
+        finds useful. "sgwt_block" keeps or drops coefficients of neighbouring nodes together, "sgwt_beta" chooses the exponent
+        of the rule for each scale.
     frame, weights : optional
         Your own frame and weights instead of those of the method ("sgwt_sure", "sgwt_scaled" and "sgwt_exact"). With sigma
         per node, weights must hold it: monte_carlo_weights(frame, sigma=sigma).
     rule, beta, level, candidates
-        As in `sure_thresholds`.
+        As in `sure_thresholds`; for methods that threshold wavelets.
     n_probes, law, seed
         As in `monte_carlo_weights`. Equal input gives equal bits.
     missing : {"error", "drop", "fill"}
@@ -86,8 +93,13 @@ def denoise(
         day are; then all are denoised at once on the product of `graph` and a path, with thresholds for each column, and the
         result is the mean over weak, middling and strong ties along the path. A graph with a node per column: its product
         with `graph`. Default: "path" for a release over time windows, else "separate".
-    nonnegative, integer : bool
-        Set negative values to zero, round to whole numbers. `risk` is that of the result before.
+    nonnegative : bool
+        The signal cannot be negative: "auto" asks `counts` too, and negative values are set to zero in the end.
+    refine : bool, optional
+        Whether "auto" and "let" look at the signal a second time in the light of their first result. Default: "auto" does,
+        from 500 nodes on.
+    integer : bool
+        Round to whole numbers. `risk` is that of the result before anything was clipped or rounded.
 
     Examples
     --------
@@ -101,28 +113,24 @@ def denoise(
     """
     choose("method", method, get_args(Method))
     _check_settings(rule, beta, level, candidates, n_probes, law, seed)
-    settings = Settings(rule, beta, level, candidates, method in ("sgwt_scaled", "sgwt_deep"), n_probes, law, seed)
     for name, flag in (("nonnegative", nonnegative), ("integer", integer)):
         choose(name, flag, (True, False))
+    choose("refine", refine, (True, False, None))
     timings: dict[str, float] = {}
     started = time.perf_counter()
     values, sigma = _values_and_sigma(checked_graph(graph), noisy, sigma, choose("missing", missing, get_args(Missing)))
     frame = frame if frame is None else checked_frame_of(graph, frame)
     weights = weights if weights is None else checked_real_array("weights", weights)
-    if method == "sgwt_deep" and (frame is not None or weights is not None):
-        msg = "method='sgwt_deep' builds its own frames; with frame= or weights= say method='sgwt_sure'"
-        raise ValueError(msg)
-    if method == "sgwt_deep" and level == "global":
-        msg = "method='sgwt_deep' thresholds each scale by itself; with level='global' say method='sgwt_scaled' or 'sgwt_sure'"
-        raise ValueError(msg)
+    settings = Settings(method, frame, weights, rule, beta, level, candidates, n_probes, law, seed, nonnegative, refine)
+    _check_fit(settings)
     paths = _column_graphs(columns, noisy, values)
     if paths and (frame is not None or weights is not None):
         msg = "frame= and weights= do not go with columns=, which denoises on a product graph; denoise on graph.product(...) itself"
         raise ValueError(msg)
     if paths:
-        result = _denoise_together(graph, paths, values, sigma, method, settings, timings, missing)
+        result = _denoise_together(graph, paths, values, sigma, settings, timings, missing)
     else:
-        result = _denoise_values(graph, values, sigma, method, frame, weights, settings, timings, missing)
+        result = _denoise_values(graph, values, sigma, settings, timings, missing)
     if sigma is None:
         warnings.warn(result.details["notes"][0], stacklevel=2)
     timings["total"] = time.perf_counter() - started
@@ -136,12 +144,12 @@ def _finished(signal: np.ndarray, nonnegative: bool, integer: bool) -> np.ndarra
     return np.rint(signal) if integer else signal
 
 
-def _denoise_values(graph, values, sigma, method, frame, weights, settings, timings, missing) -> Denoised:
+def _denoise_values(graph, values, sigma, settings, timings, missing) -> Denoised:
     known = ~np.isnan(values).reshape(len(values), -1).any(axis=1)
     if known.all():
-        return _denoise_known(graph, values, sigma, method, frame, weights, settings, timings)
+        return _denoise_known(graph, values, sigma, settings, timings)
     if known.any():
-        return _denoise_around(graph, values, sigma, method, frame, weights, settings, timings, known, missing)
+        return _denoise_around(graph, values, sigma, settings, timings, known, missing)
     msg = "the signal has no value at all: every node is missing in at least one column"
     raise ValueError(msg)
 
@@ -163,7 +171,7 @@ def _column_graphs(columns, noisy, values: np.ndarray) -> list[Graph]:
     return [Graph.from_edges(pairs, n=m, weights=np.full(m - 1, weight)) for weight in COLUMN_WEIGHTS]
 
 
-def _denoise_together(graph, paths, values, sigma, method, settings, timings, missing) -> Denoised:
+def _denoise_together(graph, paths, values, sigma, settings, timings, missing) -> Denoised:
     """All columns as one signal on the product of the graph with each path; the mean of the results.
 
     SURE is exact for a mean (divergences are averaged); its standard error is an upper bound (traces are convex).
@@ -175,7 +183,7 @@ def _denoise_together(graph, paths, values, sigma, method, settings, timings, mi
     for path in paths:
         with timed(timings, "product"):
             product = _product(graph, path)
-        parts.append(_denoise_values(product, flat, each, method, None, None, settings, timings, missing))
+        parts.append(_denoise_values(product, flat, each, settings, timings, missing))
         each = parts[0].sigma
     noise, signal = Noise.of(each), np.mean([part.signal for part in parts], axis=0)
     square, squares = ((flat - signal) ** 2, [(flat - part.signal) ** 2 for part in parts])
@@ -208,14 +216,14 @@ def _product(graph: Graph, path: Graph) -> Graph:
     return product
 
 
-def _denoise_around(graph, values, sigma, method, frame, weights, settings, timings, known, missing) -> Denoised:
+def _denoise_around(graph, values, sigma, settings, timings, known, missing) -> Denoised:
     """Denoise on the nodes that have values, and put the result back."""
-    if frame is not None or weights is not None:
+    if settings.frame is not None or settings.weights is not None:
         msg = "frame= and weights= do not go with missing values: the graph shrinks to the nodes that have them"
         raise ValueError(msg)
     settings = settings if settings.groups is None else replace(settings, groups=settings.groups[known])
     kept_sigma = sigma[known] if isinstance(sigma, np.ndarray) else sigma
-    result = _denoise_known(graph.subgraph(known), values[known], kept_sigma, method, None, None, settings, timings)
+    result = _denoise_known(graph.subgraph(known), values[known], kept_sigma, settings, timings)
     signal = np.full_like(values, np.nan)
     signal[known] = result.signal
     if missing == "fill":
@@ -225,76 +233,63 @@ def _denoise_around(graph, values, sigma, method, frame, weights, settings, timi
     return replace(result, signal=signal, sigma=result.sigma if sigma is None else sigma, details=details, node_risk=node_risk)
 
 
-def _denoise_known(graph, values, sigma, method, frame, weights, settings: Settings, timings) -> Denoised:
+def _denoise_known(graph, values, sigma, settings: Settings, timings) -> Denoised:
+    """Every node has its value."""
     note = None
     if sigma is None:
         with timed(timings, "sigma"):
             sigma = estimate_sigma(graph, values)
         note = f"sigma was not given; estimated as {sigma:.6g} from the finest scale (an upper estimate on rough signals)"
-    noise = Noise.of(sigma)
-    planes = np.ascontiguousarray(values[None] if values.ndim == 1 else values.T)
-    with timed(timings, "frame"):
-        frames = _frames(graph, method) if frame is None else [frame]
-    parts, probed, slope = estimates(frames, planes, noise, settings, timings, weights)
-    best = np.argmin([part.risk for part in parts], axis=0)  # for each signal
-    errors = [risk_errors(parts[b], m, planes, noise, probed, slope, settings.law, timings) for m, b in enumerate(best)]
-    result = _result(parts, best, errors, planes, noise, values.ndim, sigma, method, probed, note, timings)
-    sure, variance = (np.stack([error[k] for error in errors]) for k in (2, 3))
-    kept = result.details["unchanged"]
-    sure[kept], variance[kept] = noise.weigh(np.ones(graph.n)), noise.weigh(np.ones(graph.n))
-    return replace(result, node_risk=NodeRisk(graph, sure, variance, values.shape))
+    if settings.method in get_args(Combined):
+        result = denoise_combined(graph, values, sigma, settings, timings)
+    else:
+        result = denoise_wavelets(graph, values, sigma, settings, timings)
+    return _checked_against_nothing(result, values, Noise.of(sigma), note)
 
 
-def _frames(graph: Graph, method: Method) -> list[Frame]:
-    if method == "sgwt_exact":
-        return [exact_frame(graph)]
-    return [chebyshev_frame(graph, low_scales=depth) for depth in (DEPTHS if method == "sgwt_deep" else (0,))]
-
-
-def _result(parts, best, errors, planes, noise, ndim, sigma, method, probed, note, timings) -> Denoised:
-    """The best estimate of each signal; a signal whose risk exceeds that of doing nothing stays as it came."""
-    nothing = noise.total(planes.shape[1])
-    picked = [(parts[b], m) for m, b in enumerate(best)]
-    risk = np.array([part.risk[m] for part, m in picked])
-    kept = risk > nothing
-    signal = np.stack([planes[m] if keep else part.signal[m] for (part, m), keep in zip(picked, kept, strict=True)])
+def _checked_against_nothing(result: Denoised, values: np.ndarray, noise: Noise, note: str | None) -> Denoised:
+    """A signal whose risk exceeds that of doing nothing stays as it came."""
+    nothing, fourth = noise.total(len(values)), noise.fourth(len(values))
+    kept = np.atleast_1d(result.risk) > nothing
     notes = [note] * (note is not None)
     if kept.any():
         notes.append(
             f"{int(kept.sum())} of {len(kept)} signals were returned unchanged: their estimated risk exceeded that of the noise"
         )
-    thresholds = [part.thresholds[..., m] for part, m in picked]
-    frames = [part.frame for part, _ in picked]
-    details = {
-        "frame": frames[0] if ndim == 1 else frames,
-        "n_scales": frames[0].n_scales if ndim == 1 else [frame.n_scales for frame in frames],
-        "tightness_defect": max(frame.tightness_defect for frame in frames),
-        "n_probes": probed.count if probed.weights_from == "probes" else None,
-        "divergence": _per_signal([part.divergence[m] for part, m in picked], ndim),
-        "notes": notes,
-        "unchanged": np.flatnonzero(kept),
-    }
-    if method == "sgwt_deep":
-        details["low_scales"] = _per_signal([DEPTHS[b] for b in best], ndim)
-        details["risk_by_low_scales"] = {depth: _per_signal(part.risk, ndim) for depth, part in zip(DEPTHS, parts, strict=True)}
-    same = len({len(t) for t in thresholds}) == 1
-    risk_se, probe_se = (np.array([error[k] for error in errors]) for k in (0, 1))
-    return Denoised(
-        signal=signal[0] if ndim == 1 else signal.T,
-        sigma=sigma,
-        risk=_per_signal(np.where(kept, nothing, risk), ndim),
-        risk_se=_per_signal(np.where(kept, np.sqrt(2 * noise.fourth(planes.shape[1])), risk_se), ndim),
-        probe_se=_per_signal(np.where(kept, 0.0, probe_se), ndim),
-        method=method,
-        thresholds=thresholds[0] if ndim == 1 else np.stack(thresholds, axis=1) if same else thresholds,
-        timings=timings,
+    details = {**result.details, "notes": notes, "unchanged": np.flatnonzero(kept)}
+    if not kept.any():
+        return replace(result, details=details)
+    each = noise.weigh(np.ones(len(values)))
+    terms = result.node_risk
+    sure, variance = (np.where(kept[:, None], each, part) for part in (terms.sure, terms.variance))
+    posterior = None if terms.posterior is None else terms.posterior & ~kept
+    return replace(
+        result,
+        signal=np.where(kept if values.ndim == 2 else kept[0], values, result.signal),
+        risk=per_signal(np.where(kept, nothing, result.risk), values.ndim),
+        risk_se=per_signal(np.where(kept, np.sqrt(2 * fourth), result.risk_se), values.ndim),
+        probe_se=per_signal(np.where(kept, 0.0, result.probe_se), values.ndim),
         details=details,
+        node_risk=replace(terms, sure=sure, variance=variance, posterior=posterior),
     )
 
 
-def _per_signal(values, ndim: int):
-    """One number for one signal, an array for several."""
-    return np.asarray(values)[0].item() if ndim == 1 else np.asarray(values)
+def _check_fit(settings: Settings) -> None:
+    """Refuse arguments that the method would ignore."""
+    own = settings.frame is not None or settings.weights is not None
+    if own and settings.method in ("sgwt_deep", *get_args(Combined)):
+        msg = f"method={settings.method!r} builds its own frames; with frame= or weights= say method='sgwt_sure'"
+        raise ValueError(msg)
+    if settings.method == "sgwt_deep" and settings.level == "global":
+        msg = "method='sgwt_deep' thresholds each scale by itself; with level='global' say method='sgwt_scaled' or 'sgwt_sure'"
+        raise ValueError(msg)
+    plain = (settings.rule, settings.beta, settings.level, settings.candidates) == ("james_stein", None, "scale", "all")
+    if not plain and settings.method in get_args(Combined):
+        msg = f"rule=, beta=, level= and candidates= belong to methods that threshold wavelets ('sgwt_deep', 'sgwt_sure', ...); got method={settings.method!r}"
+        raise ValueError(msg)
+    if settings.refine is not None and settings.method not in ("auto", "let"):
+        msg = f"refine= belongs to method='auto' and 'let'; got method={settings.method!r}"
+        raise ValueError(msg)
 
 
 def _check_settings(rule, beta, level, candidates, n_probes, law, seed):

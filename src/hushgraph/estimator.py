@@ -47,7 +47,7 @@ class WaveletDenoiser(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         graph: Graph | None = None,
         *,
         sigma=None,
-        method: Method = "sgwt_deep",
+        method: Method = "auto",
         rule: Rule = "james_stein",
         beta: float | None = None,
         n_probes: int | None = None,

@@ -23,7 +23,8 @@ HOPS = 16
 class NodeRisk:
     """Terms of SURE (m, n) and variance of the estimate (m, n), on the graph that was denoised.
 
-    `known` are its nodes among those of the whole graph (None: all), and `shape` is that of the signal.
+    `known` are its nodes among those of the whole graph (None: all), and `shape` is that of the signal. Where `posterior` is
+    true the variance is a posterior one: it is the expected squared error itself.
     """
 
     graph: Graph
@@ -31,6 +32,7 @@ class NodeRisk:
     variance: np.ndarray
     shape: tuple[int, ...]
     known: np.ndarray | None = None
+    posterior: np.ndarray | None = None
 
     def expected_error(self, *, hops: int = HOPS) -> np.ndarray:
         """Root of the mean squared error around each node, in the shape of the signal; NaN where there was no value.
@@ -40,7 +42,8 @@ class NodeRisk:
         """
         hops = checked_count("hops", hops, 0)
         near = sparse.csr_array(
-            (np.ones_like(self.graph.adjacency.data), self.graph.adjacency.indices, self.graph.adjacency.indptr)
+            (np.ones_like(self.graph.adjacency.data), self.graph.adjacency.indices, self.graph.adjacency.indptr),
+            shape=self.graph.adjacency.shape,
         )
         terms = np.concatenate([self.sure, self.variance, np.ones((1, self.graph.n))]).T
         for _ in range(hops):
@@ -51,6 +54,8 @@ class NodeRisk:
         left = np.maximum(self.sure.sum(axis=1) - variance.sum(axis=1), 0.0)
         share = np.divide(left, bias.sum(axis=1), out=np.zeros(len(bias)), where=bias.any(axis=1))
         error = np.sqrt(variance + np.minimum(share, 1.0)[:, None] * bias)
+        if self.posterior is not None:
+            error[self.posterior] = np.sqrt(self.variance[self.posterior])
         return _placed(error, self.known, self.shape)
 
 
@@ -111,6 +116,11 @@ class Denoised:
         values = list(self.signal.values()) if isinstance(self.signal, dict) else self.signal
         index = list(self.signal) if isinstance(self.signal, dict) else self.labels
         return pandas.Series(values, index=index) if np.ndim(values) == 1 else pandas.DataFrame(values, index=index)
+
+
+def per_signal(values, ndim: int):
+    """One number for one signal, an array for several."""
+    return np.asarray(values)[0].item() if ndim == 1 else np.asarray(values)
 
 
 def like_input(graph: Graph, noisy, signal):

@@ -27,8 +27,9 @@ from hushgraph.checks import (
 )
 from hushgraph.frame import ExactFrame, Frame, chebyshev_frame
 from hushgraph.graph import Graph, checked_graph
+from hushgraph.local_noise import checked_weight_size, smooth_weights
 from hushgraph.shrink import Rule, checked_thresholds, shrink, sure_exponent
-from hushgraph.sums import block_product, block_sum
+from hushgraph.sums import block_sum
 from hushgraph.transform import checked_coefficient_size, checked_coefficients, checked_frame, checked_frame_of, forward, inverse
 
 Law = Literal["rademacher", "gaussian"]
@@ -127,37 +128,6 @@ def exact_weights(frame: Frame, *, sigma=None, domain: Domain = "coefficients") 
         other = forward(frame, units, transposed=True) if domain == "signal" and frame.laplacian == "random_walk" else columns
         weights += np.einsum("pji,pji,p->ji", columns, other, variances[nodes])
     return weights
-
-
-def smooth_weights(graph: Graph, weights: np.ndarray, *, sigma=None) -> np.ndarray:
-    """Weights regressed on local degree statistics, within a factor 4 of the mean of their scale.
-
-    For threshold *scales* only: raw weights of few probes are far too noisy there. SURE itself needs the raw ones.
-    `sigma` is the standard deviation per node when the weights hold it: they then follow its local mean square.
-    """
-    weights = checked_real_array("weights", weights)
-    if weights.ndim != 2 or weights.shape[1] != checked_graph(graph).n:
-        msg = f"weights must have shape (n_scales, {graph.n}), as monte_carlo_weights returns them; got {weights.shape}"
-        raise ValueError(msg)
-    checked_weight_size(weights)
-    if graph.n == 0:
-        return weights.astype(np.float64)
-    d = np.maximum(graph.degrees, 1e-12 * (graph.degrees.max() or 1.0))
-    isolated = graph.degrees == 0
-    walk = graph.adjacency.multiply(1 / np.where(isolated, 1.0, graph.degrees)[:, None]).tocsr()
-    near, inverse_near = walk @ d, walk @ (1 / d)
-    columns = [np.ones_like(d), d, np.sqrt(d), 1 / d, near, inverse_near]
-    columns += [walk @ near, d * near, near / d, d * inverse_near, near**2]
-    own = np.ones(graph.n) if sigma is None else np.broadcast_to(checked_sigma(sigma, graph.n), graph.n) ** 2
-    local = np.where(isolated, own, (own + walk @ own) / 2)  # fine wavelets see their node, coarse ones its surroundings
-    columns = [np.where(isolated, 0.0, local * column) for column in columns]
-    columns += [] if sigma is None else [own, walk @ own, walk @ (walk @ own)]
-    features = np.stack([*columns, isolated * own], axis=1)
-    features /= np.maximum(np.abs(features).max(axis=0), 1e-300)
-    gram = block_product(features, features)  # a dozen columns: normal equations are accurate enough, and fast
-    fitted = np.linalg.lstsq(gram, block_product(features, weights.T), rcond=1e-12)[0].T @ features.T
-    usual = local * (weights.sum(axis=1, keepdims=True) / local.sum())
-    return np.clip(fitted, usual / 4, usual * 4)
 
 
 # ---- SURE -------------------------------------------------------------------------------------------------------
@@ -339,20 +309,6 @@ def checked_pair(F, weights):
         msg = f"F must be (n_scales, n) or (n_scales, n, m), weights (n_scales, n); got {F.shape} and {weights.shape}"
         raise ValueError(msg)
     return checked_coefficient_size("F", F), checked_weight_size(weights)
-
-
-def checked_weight_size(weights: np.ndarray) -> np.ndarray:
-    """Weights may hold variances, so they may be as large as squares."""
-    top = max(-float(weights.min(initial=0)), float(weights.max(initial=0)))
-    if not top <= LARGEST**2.1:
-        bad = int((~np.isfinite(weights)).sum())
-        msg = (
-            f"weights has {bad} entries that are NaN or infinite"
-            if bad
-            else f"weights must not be so large; the largest is {top:g}"
-        )
-        raise ValueError(msg)
-    return weights
 
 
 def threshold_scale(weights, scaled):

@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hushgraph.frame import ChebyshevFrame, ExactFrame, Frame
-from hushgraph.risk import Law, default_probes, exact_weights, mean_weights, probes, smooth_weights, weights_of
+from hushgraph.local_noise import smooth_weights
+from hushgraph.risk import Law, default_probes, exact_weights, mean_weights, probes, weights_of
 from hushgraph.shrink import Rule
 from hushgraph.sums import block_sum
 from hushgraph.threshold import Candidates, Level, apply_thresholds, sure_thresholds
@@ -48,19 +49,28 @@ class Noise:
         return self.variance * values if self.per_node is None else self.per_node**2 * values
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Settings:
-    """How to threshold, and which probes to use."""
+    """Which method, how to threshold, which probes to use: everything but the data."""
 
+    method: str
+    frame: Frame | None
+    weights: np.ndarray | None
     rule: Rule
     beta: float | None
     level: Level
     candidates: Candidates
-    scaled: bool
     n_probes: int | None
     law: Law
     seed: int
+    nonnegative: bool
+    refine: bool | None
     groups: np.ndarray | None = None  # number of each node's group; every group has thresholds of its own
+
+    @property
+    def scaled(self) -> bool:
+        """Whether thresholds follow the local noise level of the coefficients."""
+        return self.method not in ("sgwt_sure", "sgwt_exact")
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,11 +97,11 @@ class Estimate:
     divergence: np.ndarray
 
 
-def estimates(frames: list[Frame], planes: np.ndarray, noise: Noise, settings: Settings, timings: dict, weights=None):
+def estimates(frames: list[Frame], planes: np.ndarray, noise: Noise, settings: Settings, timings: dict):
     """An Estimate for each frame, with the probes and slopes that `risk_errors` needs."""
     bank, rows = _shared_filters(frames)
     with timed(timings, "weights"):
-        probed = _probe(bank, noise, settings, weights)
+        probed = _probe(bank, noise, settings)
     with timed(timings, "forward"):
         F = forward(bank, planes)
     with timed(timings, "thresholds"):
@@ -139,8 +149,8 @@ def _shared_filters(frames: list[Frame]) -> tuple[Frame, list[np.ndarray]]:
     return bank, np.split(place.ravel(), cuts)
 
 
-def _probe(frame: Frame, noise: Noise, settings: Settings, weights) -> Probed:
-    n, exact = frame.graph.n, isinstance(frame, ExactFrame)
+def _probe(frame: Frame, noise: Noise, settings: Settings) -> Probed:
+    n, exact, weights = frame.graph.n, isinstance(frame, ExactFrame), settings.weights
     if weights is not None and np.shape(weights) != (frame.n_scales, n):
         msg = f"weights must have shape {(frame.n_scales, n)}, as monte_carlo_weights of the same frame returns them; got {np.shape(weights)}"
         raise ValueError(msg)

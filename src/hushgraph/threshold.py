@@ -119,8 +119,16 @@ def oracle_thresholds(
     return _per_level(best, F, truth, scale, choose("level", level, get_args(Level)))
 
 
-def apply_thresholds(F: np.ndarray, t: np.ndarray, slope: np.ndarray, *, rule: Rule, beta: float | None = None, scale=None) -> None:
-    """Threshold one signal's coefficients (n_scales, n) in place, and write the slopes; one pass, nothing allocated."""
+def apply_thresholds(F: np.ndarray, t: np.ndarray, slope: np.ndarray, *, rule: Rule, beta=None, scale=None) -> None:
+    """Threshold one signal's coefficients (n_scales, n) in place, and write the slopes; one pass, nothing allocated.
+
+    With rule="power" `beta` is a number, or an array with one per scale.
+    """
+    if np.ndim(beta) == 1:
+        for j, one in zip(range(len(F)), beta, strict=True):
+            part = slice(j, j + 1)
+            apply_thresholds(F[part], t[part], slope[part], rule=rule, beta=one, scale=None if scale is None else scale[part])
+        return
     with cores_for(F.size):
         _apply(
             F,

@@ -23,7 +23,7 @@ UNSENT = 1e-11  # flow left over, as a share of the range of y, that counts as n
 
 
 class TotalVariation(NamedTuple):
-    """The minimiser x, its number of pieces (connected, of equal value), its objective and the proven duality gap.
+    """The minimiser x, its number of pieces (connected, of equal value), its objective, the proven duality gap; which piece is whose.
 
     The relative gap is the gap as a share of the objective, or where that is nearly 0 of what rounding could make of it.
     """
@@ -33,6 +33,7 @@ class TotalVariation(NamedTuple):
     objective: float
     gap: float
     relative_gap: float
+    labels: np.ndarray
 
 
 class Arcs(NamedTuple):
@@ -73,10 +74,10 @@ def _proven(x, y, first, second, cost, flow) -> TotalVariation:
     variation = cost[steps] * np.abs(jump[steps])
     gap = np.sum((x - z) ** 2) / 2 + np.sum(variation - flow[steps] * jump[steps]) / 2
     joined = sparse.csr_array((np.ones(level.sum(), bool), (first[level], second[level])), shape=(len(x), len(x)))
-    pieces = csgraph.connected_components(joined, directed=False)[0]
+    pieces, labels = csgraph.connected_components(joined, directed=False)
     objective = np.sum((x - y) ** 2) / 2 + np.sum(variation) / 2
     scale = max(objective, np.finfo(float).eps * np.sum(y**2), np.finfo(float).tiny)
-    return TotalVariation(x, int(pieces), float(objective), float(gap), float(gap / scale))
+    return TotalVariation(x, int(pieces), float(objective), float(gap), float(gap / scale), labels)
 
 
 @njit(cache=True, nogil=True)

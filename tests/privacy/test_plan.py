@@ -44,12 +44,14 @@ def test_the_smallest_region_is_reliable(plan):
 
 
 def test_the_forecast_comes_true(graph, plan):
-    """Another generated map of the same kind has the error that was announced, within 30 %."""
-    truth = hg.hotspot_counts(graph, total=4000, seed=99)
+    """Other generated maps of the same kind have the error that was announced: within 25 % over six of them (one differs by 15 %)."""
     for row in plan.rows:
-        noisy = simulate(graph, truth, epsilon=row.epsilon, delta=1e-6, sensitivity_squared=4, seed=5)
-        error = np.sqrt(np.mean((hg.denoise(graph, noisy, nonnegative=True).signal - truth) ** 2))
-        assert error == pytest.approx(row.error_denoised, rel=0.3)
+        squares = []
+        for seed in range(6):
+            truth = hg.hotspot_counts(graph, total=4000, seed=99 + seed)
+            noisy = simulate(graph, truth, epsilon=row.epsilon, delta=1e-6, sensitivity_squared=4, seed=5 + seed)
+            squares.append(np.mean((hg.denoise(graph, noisy, nonnegative=True).signal - truth) ** 2))
+        assert np.sqrt(np.mean(squares)) == pytest.approx(row.error_denoised, rel=0.25)
 
 
 def test_it_says_so_in_words(plan):

@@ -29,6 +29,7 @@ STEPS = 12  # degrees climbed in one sweep of the wavefront
 LANE_STEPS = 6  # likewise with several signals side by side, whose window is wider
 SMALL = 2**17  # below this many rows several signals side by side fit the cache, and pay
 SLICE = 256  # values mixed at once: STEPS slices of them fit the first-level cache
+KEPT_VALUES = 2**24  # bands of a workspace up to this size stay for the next call
 WHOLE = 2**59 - 1  # mask of a vector that is not round; times the width it must not overflow
 
 
@@ -162,7 +163,8 @@ def _workspace(layout, n_scales, dtype, chunks):
     if work is None or len(work.windows) != chunks or len(work.rows) < n_scales:
         windows = np.empty((chunks, STEPS + 2, length), dtype)
         work = _Workspace(np.empty((4, n), dtype), windows, mask, np.empty((n_scales, n), dtype))
-        layout.workspace[key] = work
+        if n_scales * n <= KEPT_VALUES or key not in layout.workspace:
+            layout.workspace[key] = work if n_scales * n <= KEPT_VALUES else work._replace(rows=work.rows[:0])
     return work._replace(rows=work.rows[:n_scales])
 
 

@@ -81,7 +81,7 @@ def plan_release(
     expected_total: float | None = None,
     reliable: float = 0.1,
     mechanism="analytic",
-    method: Method = "sgwt_deep",
+    method: Method = "auto",
     n_draws: int | None = None,
     seed: int = 0,
 ) -> Plan:

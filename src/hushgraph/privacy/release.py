@@ -135,7 +135,7 @@ class Release(Noisy):
             raise ValueError(msg)
         return numbers
 
-    def export(self, folder, *, method="sgwt_deep", nonnegative: bool = True, integer: bool = False):
+    def export(self, folder, *, method="auto", nonnegative: bool = True, integer: bool = False):
         """Write the noisy map, the denoised map with its expected error, and the certificate into a new folder.
 
         The denoised map is computed here, from the release alone; unlike that of `denoise` it has no negative values unless

@@ -1,0 +1,203 @@
+"""Which candidates to combine, by the size of the graph; and for counts, which of two estimates to believe.
+
+`let` is one SURE-LET of few candidates, at the cost of a few transforms. `auto` averages several combinations by their risk and
+looks at the signal a second time; on small graphs it takes fewer candidates, because there SURE is too noisy to choose among
+many, and on large ones those of `let`. For signals that cannot be negative it also asks the empirical-Bayes estimate
+(`counts`), and keeps it unless its risk is clearly the larger one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from hushgraph.candidates import Group
+from hushgraph.columns import Observation
+from hushgraph.combine import Combination, Sets, alone, combine
+from hushgraph.counts import CountsEstimate, counts_estimate, why_not
+from hushgraph.filters import Filters
+from hushgraph.graph import Graph
+from hushgraph.refine import refine
+from hushgraph.result import Denoised, NodeRisk, per_signal
+from hushgraph.sgwt import Noise, Settings, timed
+from hushgraph.sums import block_sum
+
+SMALL, LARGE = 500, 2**17  # nodes: below, few candidates; above, those of `let`
+DOUBT = 1.5  # standard errors by which `counts` must look worse to be dropped
+COUNTS_FREEDOM = 5  # parameters of its prior
+
+Combined = Literal["auto", "let", "counts", "sgwt_block", "sgwt_beta"]
+SINGLE: dict[str, Group] = {"sgwt_block": "blocks", "sgwt_beta": "betas"}  # methods that are one candidate
+LET_SETS: Sets = {"let": ("constant", "heat_bands", "bands", "spikes", "gated")}
+LARGE_SETS: Sets = {"constant": ("constant",), "bands": ("constant", "heat_bands", "bands"), **LET_SETS}
+SMALL_SETS: Sets = {
+    "constant": ("constant",),
+    "heat": ("constant", "heat"),
+    "bands": LARGE_SETS["bands"],
+    "pieces": ("constant", "heat_bands", "tv", "dfs"),
+    "heat and spikes": ("constant", "heat", "spikes"),
+}
+AUTO_SETS: Sets = {
+    **{name: SMALL_SETS[name] for name in ("constant", "heat", "bands", "pieces")},
+    **LET_SETS,
+    "let, pieces": (*LET_SETS["let"], "tv", "dfs"),
+}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to do with a signal, and why."""
+
+    sets: Sets
+    refined: bool
+    why: str
+
+    @classmethod
+    def of(cls, n: int, settings: Settings) -> Plan:
+        """By size and method."""
+        method, wish = settings.method, settings.refine
+        if method in SINGLE:
+            return cls({}, False, f"the candidate {SINGLE[method]!r} alone, as asked")
+        if method == "let":
+            return cls(LET_SETS, bool(wish), "one combination of the candidates of 'let', as asked")
+        if settings.groups is not None:
+            return cls(
+                LARGE_SETS, wish is not False, "columns on a product graph: combinations of candidates that cost a few transforms"
+            )
+        if n < SMALL:
+            return cls(SMALL_SETS, bool(wish), f"under {SMALL} nodes SURE is too noisy to choose among many: few candidates")
+        if n > LARGE:
+            return cls(
+                LARGE_SETS, wish is not False, f"over {LARGE:,} nodes: combinations of candidates that cost a few transforms"
+            )
+        return cls(
+            AUTO_SETS, wish is not False, f"from {SMALL} to {LARGE:,} nodes: {len(AUTO_SETS)} combinations, averaged by their risk"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """One signal's estimate with its risk, standard errors, terms per node and an account of what was done."""
+
+    signal: np.ndarray
+    risk: float
+    risk_se: float
+    probe_se: float
+    sure: np.ndarray
+    variance: np.ndarray
+    posterior: bool
+    account: dict[str, Any]
+
+
+def denoise_combined(graph: Graph, values: np.ndarray, sigma, settings: Settings, timings: dict) -> Denoised:
+    """All columns of `values` (n,) or (n, m), with the same filters and probes."""
+    noise, ndim = Noise.of(sigma), values.ndim
+    planes = np.ascontiguousarray(values.reshape(len(values), -1).T, dtype=np.float64)
+    filters = None
+    if settings.method != "counts":
+        with timed(timings, "filters and probes"):
+            filters = Filters.of(graph, noise, n_probes=settings.n_probes, law=settings.law, seed=settings.seed)
+    parts = [_estimate(graph, filters, y, noise, settings, timings) for y in planes]
+    accounts = [part.account for part in parts]
+    details = {name: accounts[0][name] if ndim == 1 else [one.get(name) for one in accounts] for name in accounts[0]}
+    sure, variance = (np.stack([getattr(part, name) for part in parts]) for name in ("sure", "variance"))
+    return Denoised(
+        signal=np.stack([part.signal for part in parts], axis=1).reshape(values.shape).astype(values.dtype, copy=False),
+        sigma=sigma,
+        risk=per_signal([part.risk for part in parts], ndim),
+        risk_se=per_signal([part.risk_se for part in parts], ndim),
+        probe_se=per_signal([part.probe_se for part in parts], ndim),
+        method=settings.method,
+        thresholds=None,
+        timings=timings,
+        details={**details, "n_probes": None if filters is None else filters.probes.count},
+        node_risk=NodeRisk(graph, sure, variance, values.shape, posterior=np.array([part.posterior for part in parts])),
+    )
+
+
+def _estimate(graph: Graph, filters: Filters | None, y: np.ndarray, noise: Noise, settings: Settings, timings: dict) -> Estimate:
+    """One signal."""
+    if filters is None:
+        return _of_counts(y, noise, _counts(graph, y, noise, timings), {"why": "the empirical-Bayes estimate, as asked"})
+    seen, plan = Observation(filters, y, noise), Plan.of(graph.n, settings)
+    with timed(timings, "candidates"):
+        first = alone(seen, SINGLE[settings.method]) if settings.method in SINGLE else combine(seen, plan.sets)
+    last = first
+    if plan.refined:
+        with timed(timings, "refine"):
+            last = refine(seen, first)
+    account = _account(first, last, plan)
+    if settings.method != "auto" or not settings.nonnegative or settings.groups is not None:
+        return _of_combination(seen, last, account)
+    reason = why_not(graph)
+    if reason is not None:
+        return _of_combination(seen, last, {**account, "counts": f"not asked: {reason}"})
+    found = _counts(graph, y, noise, timings)
+    doubt = _doubt(y, noise, last, found)
+    word = "dropped" if doubt > DOUBT else "taken"
+    account["counts"] = f"its risk is {doubt:+.1f} standard errors from that of the combination; {word}"
+    return _of_combination(seen, last, account) if doubt > DOUBT else _of_counts(y, noise, found, account)
+
+
+def _counts(graph: Graph, y: np.ndarray, noise: Noise, timings: dict) -> CountsEstimate:
+    reason = why_not(graph)
+    if reason is not None:
+        msg = f"method='counts' cannot be used here: {reason}; use method='auto'"
+        raise ValueError(msg)
+    with timed(timings, "counts"):
+        return counts_estimate(graph, y, np.sqrt(noise.variance) if noise.per_node is None else noise.per_node)
+
+
+def _doubt(y: np.ndarray, noise: Noise, linear: Combination, found: CountsEstimate) -> float:
+    """(T_counts - T_linear) / (2 sigma ||difference||): the difference of two SUREs, in its standard errors."""
+    apart = np.sqrt(block_sum(noise.weigh((found.signal - linear.signal) ** 2)))
+    return float((_counts_risk(y, noise, found) - linear.risk) / max(2 * apart, 1e-300))
+
+
+def _counts_risk(y: np.ndarray, noise: Noise, found: CountsEstimate) -> float:
+    return found.sure + 2 * noise.total(len(y)) / len(y) * (found.active + COUNTS_FREEDOM)
+
+
+def _account(first: Combination, last: Combination, plan: Plan) -> dict[str, Any]:
+    """What was combined and why, for people to read."""
+    sets = {
+        name: {"risk": float(sure + optimism), "share": float(share)}
+        for name, sure, optimism, share in zip(first.fits.sets, first.fits.sure, first.fits.optimism, first.shares, strict=True)
+    }
+    alone = dict(zip(first.columns.names, first.fits.alone.tolist(), strict=True))
+    account: dict[str, Any] = {
+        "why": plan.why + ("; then a second look at the signal in the light of the result" if plan.refined else ""),
+        "sets": sets,
+        "weights": {name: float(a) for name, a in zip(first.columns.names, first.weights, strict=True) if a > 0},
+        "risk_alone": alone,
+        "divergence": float(last.weights @ last.columns.divergence),
+        "chosen": first.columns.chosen,
+    }
+    if last is not first:
+        account["refined"] = {name: float(a) for name, a in zip(last.columns.names, last.weights, strict=True) if a > 0}
+    return account
+
+
+def _of_combination(seen: Observation, found: Combination, account: dict) -> Estimate:
+    """Standard errors from the derivative along the probes; see `sgwt.risk_errors` for the formula."""
+    noise, n, probed = seen.noise, seen.graph.n, seen.filters.probes
+    moved = found.push
+    trace = noise.variance * float(np.mean([block_sum(noise.weigh(row**2)) for row in moved]))
+    square = (seen.y - found.signal) ** 2
+    se = np.sqrt(max(4 * float(block_sum(noise.weigh(square))) + 4 * trace - 2 * noise.fourth(n), 0.0))
+    divergence = noise.variance * np.mean(probed.eps * moved, axis=0)
+    sure = square - noise.weigh(np.ones(n)) + 2 * divergence
+    variance = noise.variance * np.mean(moved**2, axis=0)
+    probe_se = float(np.sqrt(8 * trace / probed.count))
+    return Estimate(found.signal, found.risk, float(se), probe_se, sure, variance, False, account)
+
+
+def _of_counts(y: np.ndarray, noise: Noise, found: CountsEstimate, account: dict) -> Estimate:
+    """Its divergence is exact, node by node: posterior variance over noise variance."""
+    own, square = noise.weigh(np.ones(len(y))), (y - found.signal) ** 2
+    se = np.sqrt(max(float(block_sum(4 * own * square + 4 * found.variance**2)) - 2 * noise.fourth(len(y)), 0.0))
+    sure = square - own + 2 * found.variance
+    account = {"divergence": float(block_sum(found.variance / own)), **account}
+    return Estimate(found.signal, _counts_risk(y, noise, found), float(se), 0.0, sure, found.variance, True, account)

@@ -1,0 +1,137 @@
+"""Combinations of candidates: non-negative SURE-LET, and the average of several such combinations by their risk.
+
+A linear expansion of thresholds (Blu and Luisier 2007) sum_k a_k F_k has SURE ||y - F a||^2 - n sigma^2 + 2 sigma^2 d'a, a
+quadratic in a: its minimum over a >= 0 is a non-negative least-squares problem in the Gram matrix of the columns. Without
+a >= 0 it collapses under strong noise.
+
+Weights that were fitted make SURE optimistic, by 2 sigma^2 sum_k <F_k, grad a_k>: about 1.5 degrees of freedom for each weight that
+is not 0 (between 1 where the noise is weak and 2 where it is strong), and the risk takes them in.
+
+Aggregation averages the combinations m of different sets of candidates with weights exp(-(T_m - min T) / (4 sigma^2)),
+T_m = SURE_m + 2 sigma^2 2.5 #{a > 0} (Leung and Barron 2006; more candidates must pay for the choice too): again one combination
+of all columns.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy import linalg, optimize
+
+from hushgraph.candidates import Group, candidates
+from hushgraph.columns import Columns, Observation
+from hushgraph.sgwt import Noise
+from hushgraph.sums import block_sum
+
+RIDGE = 1e-7
+FREEDOM = 1.5  # degrees of freedom that a fitted weight costs
+CAUTION = 2.5  # those that sets of candidates are charged for it when they are compared
+DROPPED = 1e-9  # a column this much smaller than y is rounding
+
+Sets = dict[str, tuple[Any, ...]]  # names of groups by name of the set
+
+
+@dataclass(frozen=True, eq=False)
+class Fits:
+    """For each set of candidates: weights (m, k), SURE and its optimism; for each column: SURE of its best multiple."""
+
+    sets: Sets
+    weights: np.ndarray
+    sure: np.ndarray
+    optimism: np.ndarray
+    alone: np.ndarray
+
+    def shares(self, typical: float) -> np.ndarray:
+        """Part of each set in the average, by corrected risks."""
+        score = self.sure + self.optimism + 2 * (CAUTION - FREEDOM) * typical * (self.weights > 0).sum(axis=1)
+        shares = np.exp(-(score - score.min()) / (4 * typical))
+        return shares / shares.sum()
+
+
+@dataclass(frozen=True, eq=False)
+class Combination:
+    """Weights of the candidates, the estimate F a and its risk, and how the sets of candidates shared in it."""
+
+    columns: Columns = field(repr=False)
+    weights: np.ndarray
+    signal: np.ndarray = field(repr=False)
+    sure: float
+    optimism: float
+    fits: Fits
+    shares: np.ndarray
+
+    @property
+    def risk(self) -> float:
+        """SURE without the optimism of fitted weights."""
+        return self.sure + self.optimism
+
+    @property
+    def push(self) -> np.ndarray:
+        """Derivative along the kept probes at these weights: (probes, n)."""
+        return self.columns.push(self.weights)
+
+
+def combine(seen: Observation, sets: Sets) -> Combination:
+    """The average of the combinations of each set of candidates; of one set, that is plain SURE-LET."""
+    groups = tuple(dict.fromkeys(group for some in sets.values() for group in some))
+    columns = candidates(seen, groups)
+    fits = fit(columns, seen.y, seen.noise, sets)
+    shares = fits.shares(seen.noise.total(seen.graph.n) / seen.graph.n)
+    return averaged(seen, columns, fits, shares)
+
+
+def averaged(seen: Observation, columns: Columns, fits: Fits, shares: np.ndarray) -> Combination:
+    """The fits in these shares."""
+    weights = shares @ fits.weights
+    signal = columns.combined(weights)
+    residual = float(block_sum((seen.y - signal) ** 2))
+    sure = residual - seen.noise.total(seen.graph.n) + 2 * seen.noise.variance * float(weights @ columns.divergence)
+    return Combination(columns, weights, signal, sure, float(shares @ fits.optimism), fits, shares)
+
+
+def alone(seen: Observation, group: Group) -> Combination:
+    """A single candidate as it is."""
+    columns = candidates(seen, (group,))
+    one, n = np.ones(1), seen.graph.n
+    residual = float(block_sum((seen.y - columns.values[0][0]) ** 2))
+    sure = residual - seen.noise.total(n) + 2 * seen.noise.variance * float(columns.divergence[0])
+    tuned = 2 * seen.noise.total(n) / n * columns.tuned
+    fits = Fits({group: (group,)}, one[None], np.array([sure]), tuned, np.array([sure]))
+    return Combination(columns, one, columns.values[0][0], sure, float(tuned[0]), fits, one)
+
+
+def fit(columns: Columns, y: np.ndarray, noise: Noise, sets: Sets, *, most: float = np.inf) -> Fits:
+    """Weights from 0 to `most` at the least SURE, for each set of candidates; the Gram matrix is that of all of them."""
+    products = columns.products(y)
+    norms = np.sqrt(np.diag(products)[:-1])
+    alive = norms > DROPPED * np.sqrt(products[-1, -1])
+    unit = np.where(alive, norms, 1.0)
+    gram = products[:-1, :-1] / np.outer(unit, unit)
+    typical = noise.total(len(y)) / len(y)
+    target = (products[:-1, -1] - noise.variance * columns.divergence - typical * columns.tuned) / unit
+    constant = products[-1, -1] - noise.total(len(y))
+    weights, sure = np.zeros((len(sets), len(norms))), np.empty(len(sets))
+    for m, groups in enumerate(sets.values()):
+        own = columns.of(groups)
+        own = own[alive[own]]
+        a = bounded_minimum(gram[np.ix_(own, own)], target[own], most * unit[own])
+        weights[m, own] = a / unit[own]
+        sure[m] = constant + a @ gram[np.ix_(own, own)] @ a - 2 * a @ target[own]
+    tuned = 2 * typical * weights @ columns.tuned  # in the fit already, and no part of SURE
+    sure -= tuned
+    optimism = tuned + 2 * FREEDOM * typical * (weights > 0).sum(axis=1)
+    return Fits(sets, weights, sure, optimism, constant - np.where(alive, np.maximum(target, 0.0), 0.0) ** 2)
+
+
+def bounded_minimum(gram: np.ndarray, target: np.ndarray, most: np.ndarray) -> np.ndarray:
+    """argmin of a'Ga - 2 a'b over 0 <= a <= most, with a little ridge."""
+    if len(target) == 0:
+        return target
+    root = linalg.cholesky(gram + RIDGE * np.eye(len(target)))
+    right = linalg.solve_triangular(root, target, trans="T")
+    a = optimize.nnls(root, right, maxiter=100 * len(target))[0]
+    if np.any(a > most):
+        a = optimize.lsq_linear(root, right, (np.zeros(len(a)), most), method="bvls", max_iter=100 * len(a)).x
+    return np.minimum(np.where(a > 1e-12, a, 0.0), most)

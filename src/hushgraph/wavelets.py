@@ -1,0 +1,55 @@
+"""The methods that threshold wavelets of one kind: frames, the estimate with the least risk, and what is said of it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hushgraph.frame import Frame, chebyshev_frame, exact_frame
+from hushgraph.graph import Graph
+from hushgraph.result import Denoised, NodeRisk, per_signal
+from hushgraph.sgwt import Noise, Settings, estimates, risk_errors, timed
+
+DEPTHS = (0, 2, 4, 6)  # low_scales tried by sgwt_deep
+
+
+def denoise_wavelets(graph: Graph, values: np.ndarray, sigma, settings: Settings, timings: dict) -> Denoised:
+    """All columns of `values` (n,) or (n, m): the frame with the least risk for each."""
+    noise, ndim = Noise.of(sigma), values.ndim
+    planes = np.ascontiguousarray(values[None] if ndim == 1 else values.T)
+    with timed(timings, "frame"):
+        frames = _frames(graph, settings.method) if settings.frame is None else [settings.frame]
+    parts, probed, slope = estimates(frames, planes, noise, settings, timings)
+    best = np.argmin([part.risk for part in parts], axis=0)  # for each signal
+    errors = [risk_errors(parts[b], m, planes, noise, probed, slope, settings.law, timings) for m, b in enumerate(best)]
+    picked = [(parts[b], m) for m, b in enumerate(best)]
+    frames, thresholds = [part.frame for part, _ in picked], [part.thresholds[..., m] for part, m in picked]
+    same = len({len(t) for t in thresholds}) == 1
+    details = {
+        "frame": frames[0] if ndim == 1 else frames,
+        "n_scales": frames[0].n_scales if ndim == 1 else [frame.n_scales for frame in frames],
+        "tightness_defect": max(frame.tightness_defect for frame in frames),
+        "n_probes": probed.count if probed.weights_from == "probes" else None,
+        "divergence": per_signal([part.divergence[m] for part, m in picked], ndim),
+    }
+    if settings.method == "sgwt_deep":
+        details["low_scales"] = per_signal([DEPTHS[b] for b in best], ndim)
+        details["risk_by_low_scales"] = {depth: per_signal(part.risk, ndim) for depth, part in zip(DEPTHS, parts, strict=True)}
+    sure, variance = (np.stack([error[k] for error in errors]) for k in (2, 3))
+    return Denoised(
+        signal=picked[0][0].signal[0] if ndim == 1 else np.stack([part.signal[m] for part, m in picked], axis=1),
+        sigma=sigma,
+        risk=per_signal([part.risk[m] for part, m in picked], ndim),
+        risk_se=per_signal([error[0] for error in errors], ndim),
+        probe_se=per_signal([error[1] for error in errors], ndim),
+        method=settings.method,
+        thresholds=thresholds[0] if ndim == 1 else np.stack(thresholds, axis=1) if same else thresholds,
+        timings=timings,
+        details=details,
+        node_risk=NodeRisk(graph, sure, variance, values.shape),
+    )
+
+
+def _frames(graph: Graph, method: str) -> list[Frame]:
+    if method == "sgwt_exact":
+        return [exact_frame(graph)]
+    return [chebyshev_frame(graph, low_scales=depth) for depth in (DEPTHS if method == "sgwt_deep" else (0,))]

@@ -1,0 +1,304 @@
+"""Combinations: the least SURE over non-negative weights, risks that can be trusted, and what `auto` and `let` promise."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import hushgraph as hg
+from hushgraph.auto import AUTO_SETS, LARGE_SETS, LET_SETS, SMALL, SMALL_SETS
+from hushgraph.candidates import GROUPS, candidates
+from hushgraph.columns import Observation
+from hushgraph.combine import bounded_minimum, combine, fit
+from hushgraph.filters import Filters
+from hushgraph.refine import refine
+from hushgraph.sgwt import Noise
+
+DRAWS = 200
+
+
+@pytest.fixture(scope="module")
+def city():
+    return hg.datasets.city(700, seed=5)
+
+
+@pytest.fixture(scope="module")
+def counts(city):
+    return hg.hotspot_counts(city, total=4000, seed=5).astype(float)
+
+
+def observed(graph, y, sigma):
+    noise = Noise.of(sigma)
+    return Observation(Filters.of(graph, noise), np.asarray(y, float), noise)
+
+
+def noisy(clean, sigma, seed):
+    return clean + sigma * np.random.default_rng(seed).normal(size=len(clean))
+
+
+# ---- weights -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("most", [np.inf, 0.3])
+def test_weights_satisfy_the_conditions_of_a_minimum(most):
+    """At the minimum of a'Ga - 2 a'b over 0 <= a <= most the gradient is 0 inside, not negative at 0, not positive at most."""
+    rng = np.random.default_rng(1)
+    for _ in range(20):
+        x = rng.normal(size=(40, 9))
+        gram, target = x.T @ x / 40, rng.normal(size=9)
+        a = bounded_minimum(gram, target, np.full(9, most))
+        gradient = gram @ a - target
+        assert np.all((a >= 0) & (a <= most))
+        assert np.all(gradient[a < most] > -1e-5)
+        assert np.all(gradient[a > 0] < 1e-5)
+
+
+def test_fit_is_the_least_sure_of_its_set(city, counts):
+    seen = observed(city, noisy(counts, 6.0, 0), 6.0)
+    columns = candidates(seen, LET_SETS["let"])
+    fits = fit(columns, seen.y, seen.noise, LET_SETS)
+    values, rng = np.concatenate(columns.values), np.random.default_rng(0)
+
+    def sure(a):
+        return np.sum((seen.y - a @ values) ** 2) - city.n * 36 + 72 * columns.divergence @ a
+
+    best = fits.weights[0]
+    assert fits.sure[0] == pytest.approx(sure(best), rel=1e-6)
+    for _ in range(50):
+        other = np.maximum(best + 0.1 * best.max() * rng.normal(size=len(best)), 0)
+        assert sure(other) > sure(best) - 1e-4 * abs(sure(best))
+
+
+def test_average_is_a_combination_of_all_columns(city, counts):
+    seen = observed(city, noisy(counts, 6.0, 0), 6.0)
+    found = combine(seen, AUTO_SETS)
+    np.testing.assert_allclose(found.signal, found.weights @ np.concatenate(found.columns.values), atol=1e-9)
+    np.testing.assert_allclose(found.weights, found.shares @ found.fits.weights)
+    assert found.shares.sum() == pytest.approx(1)
+    assert np.all(found.weights >= 0)
+
+
+def test_refinement_pushes_through_both_stages(city, counts):
+    """The derivative of the second stage, weights of both held fixed, against finite differences."""
+    seen = observed(city, noisy(counts, 6.0, 0), 6.0)
+    first = combine(seen, LET_SETS)
+    second = refine(seen, first)
+    eps, step = seen.filters.probes.eps[0], 1e-5
+
+    def again(sign):
+        moved = Observation(seen.filters, seen.y + sign * step * eps, seen.noise)
+        columns = candidates(moved, LET_SETS["let"])
+        same = type(first)(columns, first.weights, columns.combined(first.weights), 0.0, 0.0, first.fits, first.shares)
+        return second.weights @ np.concatenate(refine(moved, same).columns.values)
+
+    numeric = (again(1) - again(-1)) / (2 * step)
+    np.testing.assert_allclose(second.push[0], numeric, atol=2e-4 * np.abs(numeric).max())
+
+
+# ---- risks -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def repeated(city, counts):
+    """SURE and loss, in units of sigma^2, of every candidate alone and of the combinations, over many draws."""
+    sigma, rows = 6.0, []
+    for draw in range(DRAWS):
+        seen = observed(city, noisy(counts, sigma, 1000 + draw), sigma)
+        found = combine(seen, AUTO_SETS)
+        again = refine(seen, found)
+        values = np.concatenate(found.columns.values)
+        sure = np.sum((seen.y - values) ** 2, axis=1) - city.n * sigma**2 + 2 * sigma**2 * found.columns.divergence
+        loss = np.sum((values - counts) ** 2, axis=1)
+        rows.append(
+            (np.append(sure, [found.risk, again.risk]), np.append(loss, [np.sum((x.signal - counts) ** 2) for x in (found, again)]))
+        )
+    return found.columns, np.array(rows) / sigma**2
+
+
+def test_sure_of_each_candidate_is_unbiased(repeated):
+    """|z| < 4.5 for about 90 columns: one false alarm in 1,600 runs. Twice the divergence's share is noticed (control)."""
+    columns, rows = repeated
+    fixed = np.flatnonzero(columns.tuned == 0)
+    gap = rows[:, 0, fixed] - rows[:, 1, fixed]
+    spread = np.maximum(stats.sem(gap), 1e-9)
+    z = gap.mean(axis=0) / spread
+    worst = np.argmax(np.abs(z))
+    assert np.abs(z).max() < 4.5, f"{columns.names[fixed[worst]]}: z = {z[worst]:.1f}"
+    wrong = (gap + 0.2 * columns.divergence[fixed]).mean(axis=0) / spread
+    assert np.abs(wrong).max() > 10, "a divergence 10 % off must be noticed"
+
+
+def test_risk_of_the_combination_is_nearly_unbiased(repeated, city):
+    """Fitted weights make SURE optimistic; what is added for them leaves less than a third of a risk_se (about 40 sigma^2)."""
+    _, rows = repeated
+    gap = rows[:, 0, -2:] - rows[:, 1, -2:]
+    assert np.abs(gap.mean(axis=0)).max() < 25
+    assert rows[:, 1, -2:].mean() < 0.5 * city.n, "and the loss is far below that of the noise"
+
+
+def test_risk_se_covers_the_error_of_risk(city, counts):
+    """risk lies within 3 risk_se of the loss in at least 90 of 100 draws (expected 99; fewer by chance once in a million)."""
+    inside = []
+    for draw in range(100):
+        result = hg.denoise(city, noisy(counts, 6.0, draw), sigma=6.0, method="let")
+        inside.append(abs(result.risk - np.sum((result.signal - counts) ** 2)) < 3 * result.risk_se)
+    assert sum(inside) >= 90
+
+
+# ---- what people see ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["auto", "let", "sgwt_block", "sgwt_beta"])
+def test_it_says_what_it_did(city, counts, method):
+    result = hg.denoise(city, noisy(counts, 6.0, 0), sigma=6.0, method=method)
+    assert result.method == method
+    assert result.details["why"]
+    assert set(result.details["weights"]) <= set(result.details["risk_alone"])
+    assert sum(one["share"] for one in result.details["sets"].values()) == pytest.approx(1)
+    assert 0 < result.risk < city.n * 36
+    assert result.risk_se > 0
+    assert result.probe_se > 0
+    assert result.expected_error().shape == (city.n,)
+
+
+def test_auto_is_the_default_and_beats_the_papers_method(city, counts):
+    gains = []
+    for seed in range(8):
+        y = noisy(counts, 6.0, seed)
+        assert hg.denoise(city, y, sigma=6.0).method == "auto"
+        paper = hg.denoise(city, y, sigma=6.0, method="sgwt_sure").signal
+        gains.append(hg.snr(counts, hg.denoise(city, y, sigma=6.0).signal) - hg.snr(counts, paper))
+    assert np.mean(gains) > 1
+
+
+def test_small_graphs_take_fewer_candidates():
+    graph = hg.datasets.city(120, seed=1)
+    y = np.random.default_rng(0).normal(size=graph.n)
+    details = hg.denoise(graph, y, sigma=1.0).details
+    assert set(details["sets"]) == set(SMALL_SETS)
+    assert f"under {SMALL} nodes" in details["why"]
+    assert "refined" not in details
+    assert "refined" in hg.denoise(graph, y, sigma=1.0, refine=True).details
+
+
+def test_large_graphs_take_those_of_let(monkeypatch, city, counts):
+    monkeypatch.setattr("hushgraph.auto.LARGE", 600)
+    details = hg.denoise(city, noisy(counts, 6.0, 0), sigma=6.0).details
+    assert set(details["sets"]) == set(LARGE_SETS)
+    assert "over 600 nodes" in details["why"]
+
+
+def test_counts_are_asked_only_when_nothing_is_negative(city, counts):
+    y = noisy(counts, 6.0, 0)
+    signed, positive = hg.denoise(city, y, sigma=6.0), hg.denoise(city, y, sigma=6.0, nonnegative=True)
+    assert "counts" not in signed.details
+    assert "taken" in positive.details["counts"]
+    assert np.all(positive.signal >= 0)
+    assert hg.snr(counts, positive.signal) > hg.snr(counts, np.maximum(signed.signal, 0))
+    np.testing.assert_allclose(positive.expected_error() ** 2, positive.node_risk.variance[0])
+
+
+@pytest.mark.parametrize("kind", ["smooth", "pieces"])
+def test_counts_are_dropped_where_they_are_worse(kind):
+    graph = hg.datasets.grid(32, 32)
+    make = hg.smooth_signal if kind == "smooth" else hg.piecewise_constant_signal
+    clean = make(graph, seed=0)
+    clean = clean - clean.min() + (clean.std() if kind == "smooth" else 0)
+    sigma = float(clean.std()) / 2
+    kept = [hg.denoise(graph, noisy(clean, sigma, seed), sigma=sigma, nonnegative=True) for seed in range(4)]
+    worse = [hg.snr(clean, hg.denoise(graph, noisy(clean, sigma, seed), sigma=sigma, method="counts").signal) for seed in range(4)]
+    assert np.mean([hg.snr(clean, result.signal) for result in kept]) > np.mean(worse) - 0.1
+    if kind == "smooth":
+        assert all("dropped" in result.details["counts"] for result in kept)
+
+
+def test_too_few_nodes_for_counts():
+    graph = hg.datasets.grid(5, 5)
+    y = np.abs(np.random.default_rng(0).normal(size=25))
+    assert "not asked" in hg.denoise(graph, y, sigma=1.0, nonnegative=True).details["counts"]
+    with pytest.raises(ValueError, match=r"cannot be used here.*use method='auto'"):
+        hg.denoise(graph, y, sigma=1.0, method="counts")
+
+
+@pytest.mark.parametrize("method", ["auto", "let", "counts", "sgwt_block"])
+def test_units_do_not_matter(city, counts, method):
+    y = noisy(counts, 6.0, 0)
+    one = hg.denoise(city, y, sigma=6.0, method=method)
+    other = hg.denoise(city, 1000 * y, sigma=6000.0, method=method)
+    np.testing.assert_allclose(other.signal, 1000 * one.signal, rtol=1e-5, atol=1e-3 * 1000)
+    assert other.risk == pytest.approx(1e6 * one.risk, rel=1e-4)
+
+
+@pytest.mark.parametrize("method", ["auto", "let"])
+def test_columns_are_taken_one_by_one_with_shared_probes(city, counts, method):
+    y = np.stack([noisy(counts, 6.0, seed) for seed in range(3)], axis=1)
+    together = hg.denoise(city, y, sigma=6.0, method=method)
+    for m in range(3):
+        alone = hg.denoise(city, y[:, m], sigma=6.0, method=method)
+        np.testing.assert_array_equal(together.signal[:, m], alone.signal)
+        assert together.risk[m] == alone.risk
+        assert together.details["weights"][m] == alone.details["weights"]
+    assert together.expected_error().shape == y.shape
+
+
+@pytest.mark.parametrize("method", ["auto", "let", "counts"])
+def test_missing_nodes_and_sigma_per_node(city, counts, method):
+    sigma = np.linspace(3, 9, city.n)
+    y = counts + sigma * np.random.default_rng(0).normal(size=city.n)
+    y[::17] = np.nan
+    result = hg.denoise(city, y, sigma=sigma, method=method, missing="fill")
+    known = ~np.isnan(y)
+    assert np.isfinite(result.signal).all()
+    assert np.sum((result.signal - counts)[known] ** 2) < 0.6 * np.sum((y - counts)[known] ** 2)
+    assert np.isnan(result.expected_error()[~known]).all()
+
+
+def test_unknown_sigma_is_estimated(city, counts):
+    with pytest.warns(UserWarning, match="sigma was not given"):
+        result = hg.denoise(city, noisy(counts, 6.0, 0))
+    assert 5 < result.sigma < 9
+    assert hg.snr(counts, result.signal) > hg.snr(counts, noisy(counts, 6.0, 0)) + 3
+
+
+def test_float32_stays_float32(city, counts):
+    y = noisy(counts, 6.0, 0)
+    single = hg.denoise(city, y.astype(np.float32), sigma=6.0)
+    assert single.signal.dtype == np.float32
+    np.testing.assert_allclose(single.signal, hg.denoise(city, y, sigma=6.0).signal, atol=1e-2)
+
+
+@pytest.mark.parametrize("method", ["auto", "let", "counts", "sgwt_block", "sgwt_beta"])
+def test_equal_input_gives_equal_bits(city, counts, method):
+    y = noisy(counts, 6.0, 0)
+    first = hg.denoise(city, y, sigma=6.0, method=method)
+    other = hg.denoise(hg.datasets.city(700, seed=5), y, sigma=6.0, method=method)
+    np.testing.assert_array_equal(first.signal, other.signal)
+    assert first.risk == other.risk
+
+
+def test_constant_and_zero_signals(city):
+    for value in (0.0, 7.0):
+        y = np.full(city.n, value)
+        result = hg.denoise(city, y, sigma=1.0)
+        np.testing.assert_allclose(result.signal, y, atol=0.05 * max(value, 1))
+        assert np.isfinite(result.risk)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"method": "auto", "rule": "soft"}, "belong to methods that threshold wavelets"),
+        ({"method": "let", "level": "global"}, "belong to methods that threshold wavelets"),
+        ({"method": "sgwt_sure", "refine": True}, "refine= belongs to"),
+        ({"method": "auto", "refine": "yes"}, "refine must be one of"),
+        ({"method": "autos"}, "method must be one of 'auto', 'let', 'counts'"),
+    ],
+)
+def test_arguments_that_would_be_ignored_are_refused(city, counts, arguments, words):
+    with pytest.raises(ValueError, match=words):
+        hg.denoise(city, counts, sigma=1.0, **arguments)
+
+
+def test_every_group_is_documented():
+    import hushgraph.candidates as module
+
+    assert all(f"    {group} " in module.__doc__ for group in GROUPS)
