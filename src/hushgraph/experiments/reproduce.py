@@ -15,6 +15,7 @@ from hushgraph.checks import choose
 from hushgraph.denoise import Method
 from hushgraph.experiments.cells import Cells
 from hushgraph.experiments.output import read_csv, write_text
+from hushgraph.experiments.snr_table import EVERY, MORE
 from hushgraph.experiments.stage import Stage, machine
 from hushgraph.experiments.verdict import verdict
 
@@ -29,6 +30,8 @@ EXPERIMENTS = {
     "fig-partition": "fig_partition",
     "fig-decay": "fig_decay",
     "table-nyc-weighted": "table_nyc_weighted",
+    "table-nyc-newyear": "table_nyc_newyear",
+    "table-sf-dpw": "table_sf_dpw",
     "corrections": "corrections",
 }
 
@@ -51,7 +54,7 @@ def reproduce(
         A smoke test goes into its subfolder "smoke". Eigenvectors are kept there too: 170 MB for each Manhattan, 800 MB for San Francisco.
     smoke : bool
         Generated data and few repetitions, under a minute: it shows that everything runs.
-    methods : further methods of `denoise` for tables and the large graph
+    methods : further methods of `denoise` for tables and the large graph, or "all"
     on_cell, on_experiment : callable, optional
         Called with the name of each cell that is done; with name, rows and seconds of each experiment.
 
@@ -62,7 +65,7 @@ def reproduce(
     """
     wanted = [choose("experiment", name, ("all", *EXPERIMENTS)) for name in ([names] if isinstance(names, str) else names)]
     wanted = list(EXPERIMENTS) if "all" in wanted else list(dict.fromkeys(wanted))
-    more = tuple(choose("method", method, get_args(Method)) for method in methods)
+    more = tuple(name for method in methods for name in _methods(method))
     folder = folder_of(out, smoke=smoke)
     stage = Stage(folder, Cells(folder / "cells", on_cell=on_cell), smoke=smoke, methods=more)
     found = {}
@@ -75,6 +78,12 @@ def reproduce(
             on_experiment(name, len(found[name]), time.perf_counter() - start)
     _write_page(folder, smoke=smoke)
     return found
+
+
+def _methods(name: str) -> tuple[str, ...]:
+    """The rows that a name asks for; "all" of them with `auto` on the graph alone."""
+    known = (*get_args(Method), *MORE)
+    return (*EVERY, *MORE) if choose("method", name, ("all", *known)) == "all" else (name,)
 
 
 def folder_of(out: str | Path, *, smoke: bool) -> Path:

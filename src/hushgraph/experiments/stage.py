@@ -71,6 +71,20 @@ class Stage:
         return _stand_in("San Francisco", 400, 2) if self.smoke else _with_signal(san_francisco(), "f_all", ", all of them")
 
     @cached_property
+    def manhattan_newyear(self) -> Map:
+        """Manhattan with the pickups of New Year's night."""
+        if self.smoke:
+            return _stand_in("Manhattan at New Year", 300, 3)
+        return _with_signal(manhattan(hour="2013-01-01T00"), "f_newyear", ", only trips that ended by 00:56")
+
+    @cached_property
+    def san_francisco_dpw(self) -> Map:
+        """San Francisco's own street centrelines with all pickups of the paper's day."""
+        if self.smoke:
+            return _stand_in("San Francisco's centrelines", 400, 4)
+        return _with_signal(san_francisco(streets="dpw"), "f_all", ", all of them, on the city's own street centrelines")
+
+    @cached_property
     def large_roads(self) -> Map:
         """roadNet-PA where it can be had without asking a server, else the largest network of HUSHGRAPH_DATA, else the server's."""
         if self.smoke:
