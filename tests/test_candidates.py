@@ -157,8 +157,8 @@ def test_heat_bands_sum_to_the_signal_and_heat_to_its_parts():
 def test_constants_belong_to_components():
     seen = observed(GRAPHS["two grids"](), 2.0)
     columns = GROUPS["constant"](seen)
-    assert len(columns.names) == 2, "two grids are large, the pair and the single node are not"
-    for row, nodes in zip(values_of(columns), (slice(0, 108), slice(108, 216)), strict=True):
+    assert len(columns.names) == 3, "two grids, and what is too small for a constant of its own"
+    for row, nodes in zip(values_of(columns), (slice(0, 108), slice(108, 216), slice(216, 219)), strict=True):
         np.testing.assert_allclose(row[nodes], seen.y[nodes].mean())
         assert np.all(np.delete(row, np.r_[nodes]) == 0)
 

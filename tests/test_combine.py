@@ -302,3 +302,81 @@ def test_every_group_is_documented():
     import hushgraph.candidates as module
 
     assert all(f"    {group} " in module.__doc__ for group in GROUPS)
+
+
+# ---- where combinations used to go astray ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["auto", "let"])
+@pytest.mark.parametrize("factor", [2.0**100, 2.0**-100])
+def test_a_power_of_two_as_unit_changes_no_bit(city, counts, method, factor):
+    y = noisy(counts, 6.0, 0)
+    one, other = (hg.denoise(city, c * y, sigma=c * 6.0, method=method) for c in (1.0, factor))
+    np.testing.assert_array_equal(other.signal, factor * one.signal)
+
+
+@pytest.mark.parametrize("method", ["auto", "let"])
+def test_an_offset_is_added_to_the_result(city, method):
+    clean = hg.smooth_signal(city)
+    y = noisy(clean, 0.5, 0)
+    far, farther = (hg.denoise(city, y + offset, sigma=0.5, method=method).signal - offset for offset in (1e3, 1e7))
+    np.testing.assert_allclose(far, farther, atol=1e-6)
+    assert np.mean((far - clean) ** 2) < 2 * np.mean((hg.denoise(city, y, sigma=0.5, method=method).signal - clean) ** 2)
+
+
+@pytest.mark.parametrize("sigma", [3.0, 1e3, 1e40])
+@pytest.mark.parametrize("method", ["auto", "let"])
+def test_far_too_large_a_sigma_is_noticed_and_does_no_harm(method, sigma):
+    graph = hg.datasets.grid(25, 25)
+    y = -5 + np.random.default_rng(0).normal(size=625)
+    result = hg.denoise(graph, y, sigma=sigma, method=method)
+    assert any("sigma is probably too large" in note for note in result.details["notes"])
+    assert np.abs(result.signal).max() < 10
+    assert result.risk >= -625 * sigma**2 * (1 + 1e-9)
+    assert not hg.denoise(graph, y, sigma=1.0, method=method).details["notes"]
+
+
+def test_a_star_whose_hub_outruns_the_polynomials():
+    """Smoothers are no longer what their names say there; divergences must be those of what they are."""
+    graph = hg.Graph.from_edges([(0, i) for i in range(1, 2001)])
+    clean = 5 * np.sin(np.arange(2001) / 200) + 2
+    result = hg.denoise(graph, noisy(clean, 1.0, 0), sigma=1.0)
+    error = np.sum((result.signal - clean) ** 2)
+    assert error < 2001
+    assert abs(result.risk - error) < 4 * result.risk_se
+
+
+def test_isolated_nodes_share_their_mean():
+    graph = hg.Graph.from_edges(np.zeros((0, 2), int), n=600)
+    for method in ("auto", "let"):
+        assert np.mean((hg.denoise(graph, noisy(np.full(600, 5.0), 1.0, 0), sigma=1.0, method=method).signal - 5) ** 2) < 0.1
+
+
+def test_the_graph_keeps_only_the_latest():
+    graph = hg.datasets.grid(20, 20)
+    y = np.random.default_rng(0).normal(size=(400, 6))
+    sizes = []
+    for m in range(2, 7):
+        hg.denoise(graph, y[:, :m], sigma=1.0, columns="path", seed=m)
+        hg.denoise(graph, np.where(np.arange(400) == m, np.nan, y[:, 0]), sigma=np.full(400, 1.0 + m), missing="drop")
+        sizes.append(len(graph.memo))
+    assert len(set(sizes[1:])) == 1
+
+
+def test_counts_taken_and_counts_refused_say_so(city, counts):
+    y = np.stack([noisy(counts, 6.0, seed) for seed in range(3)], axis=1)
+    details = hg.denoise(city, y[:, 0], sigma=6.0, nonnegative=True).details
+    alone = hg.denoise(city, y[:, 0], sigma=6.0, method="counts").details
+    assert details["divergence"] == alone["divergence"]
+    assert details["features"] == alone["features"]
+    assert "weights" in details["combination"]
+    together = hg.denoise(city, y, sigma=6.0, nonnegative=True, columns="path")
+    assert "not asked: columns are denoised together" in together.details["counts"]
+    with pytest.raises(ValueError, match="method='counts' takes each column by itself"):
+        hg.denoise(city, y, sigma=6.0, method="counts", columns="path")
+
+
+def test_sigma_of_a_missing_value_does_not_matter(city, counts):
+    y, sigma = noisy(counts, 6.0, 0), np.full(city.n, 6.0)
+    y[3], sigma[3] = np.nan, np.nan
+    assert np.isfinite(np.delete(hg.denoise(city, y, sigma=sigma, missing="drop").signal, 3)).all()

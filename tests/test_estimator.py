@@ -185,7 +185,7 @@ def test_constructor_checks_nothing():
 
 def test_get_and_set_params(graph):
     denoiser = hg.WaveletDenoiser(graph, sigma=2.0, seed=3)
-    names = {"graph", "sigma", "method", "rule", "beta", "n_probes", "law", "seed"}
+    names = {"graph", "sigma", "method", "rule", "beta", "n_probes", "law", "seed", "nonnegative", "refine"}
     assert set(denoiser.get_params()) == names
     assert denoiser.get_params()["graph"] is graph
     assert denoiser.set_params(sigma=1.5, rule="soft") is denoiser

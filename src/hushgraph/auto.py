@@ -8,7 +8,7 @@ many, and on large ones those of `let`. For signals that cannot be negative it a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -26,6 +26,7 @@ from hushgraph.sums import block_sum
 
 SMALL, LARGE = 500, 2**17  # nodes: below, few candidates; above, those of `let`
 DOUBT = 1.5  # standard errors by which `counts` must look worse to be dropped
+FAR = 10.0  # standard deviations of a signal between its mean and 0 from which on the mean is taken out first
 COUNTS_FREEDOM = 5  # parameters of its prior
 
 Combined = Literal["auto", "let", "counts", "sgwt_block", "sgwt_beta"]
@@ -120,25 +121,36 @@ def denoise_combined(graph: Graph, values: np.ndarray, sigma, settings: Settings
 def _estimate(graph: Graph, filters: Filters | None, y: np.ndarray, noise: Noise, settings: Settings, timings: dict) -> Estimate:
     """One signal."""
     if filters is None:
-        return _of_counts(y, noise, _counts(graph, y, noise, timings), {"why": "the empirical-Bayes estimate, as asked"})
-    seen, plan = Observation(filters, y, noise), Plan.of(graph.n, settings)
+        found = _counts(graph, y, noise, timings)
+        return _of_counts(y, noise, found, {"why": "the empirical-Bayes estimate, as asked"})
+    plan, offset = Plan.of(graph.n, settings), _offset(y)
+    seen = Observation(filters, y - offset, noise)
     with timed(timings, "candidates"):
         first = alone(seen, SINGLE[settings.method]) if settings.method in SINGLE else combine(seen, plan.sets)
     last = first
     if plan.refined:
         with timed(timings, "refine"):
             last = refine(seen, first)
-    account = _account(first, last, plan)
-    if settings.method != "auto" or not settings.nonnegative or settings.groups is not None:
-        return _of_combination(seen, last, account)
-    reason = why_not(graph)
+    linear = _of_combination(seen, last, offset, _account(first, last, plan))
+    if settings.method != "auto" or not settings.nonnegative:
+        return linear
+    reason = why_not(graph) if settings.groups is None else "columns are denoised together, on a product graph"
     if reason is not None:
-        return _of_combination(seen, last, {**account, "counts": f"not asked: {reason}"})
+        return replace(linear, account={**linear.account, "counts": f"not asked: {reason}"})
     found = _counts(graph, y, noise, timings)
-    doubt = _doubt(y, noise, last, found)
-    word = "dropped" if doubt > DOUBT else "taken"
-    account["counts"] = f"its risk is {doubt:+.1f} standard errors from that of the combination; {word}"
-    return _of_combination(seen, last, account) if doubt > DOUBT else _of_counts(y, noise, found, account)
+    doubt = _doubt(y, noise, linear, found)
+    words = f"its risk is {doubt:+.1f} standard errors from that of the combination; {'dropped' if doubt > DOUBT else 'taken'}"
+    if doubt > DOUBT:
+        return replace(linear, account={**linear.account, "counts": words})
+    return _of_counts(
+        y, noise, found, {"why": "counts: the empirical-Bayes estimate was better", "counts": words, "combination": linear.account}
+    )
+
+
+def _offset(y: np.ndarray) -> float:
+    """The mean of a signal that lies far from 0 (kelvins, altitudes): its digits are not for the combination to spend."""
+    mean = float(block_sum(y)) / len(y)
+    return mean if abs(mean) > FAR * float(np.sqrt(block_sum((y - mean) ** 2) / len(y))) else 0.0
 
 
 def _counts(graph: Graph, y: np.ndarray, noise: Noise, timings: dict) -> CountsEstimate:
@@ -150,10 +162,11 @@ def _counts(graph: Graph, y: np.ndarray, noise: Noise, timings: dict) -> CountsE
         return counts_estimate(graph, y, np.sqrt(noise.variance) if noise.per_node is None else noise.per_node)
 
 
-def _doubt(y: np.ndarray, noise: Noise, linear: Combination, found: CountsEstimate) -> float:
+def _doubt(y: np.ndarray, noise: Noise, linear: Estimate, found: CountsEstimate) -> float:
     """(T_counts - T_linear) / (2 sigma ||difference||): the difference of two SUREs, in its standard errors."""
     apart = np.sqrt(block_sum(noise.weigh((found.signal - linear.signal) ** 2)))
-    return float((_counts_risk(y, noise, found) - linear.risk) / max(2 * apart, 1e-300))
+    gap = _counts_risk(y, noise, found) - linear.risk
+    return float(gap / (2 * apart)) if apart > 0 else 0.0
 
 
 def _counts_risk(y: np.ndarray, noise: Noise, found: CountsEstimate) -> float:
@@ -166,22 +179,28 @@ def _account(first: Combination, last: Combination, plan: Plan) -> dict[str, Any
         name: {"risk": float(sure + optimism), "share": float(share)}
         for name, sure, optimism, share in zip(first.fits.sets, first.fits.sure, first.fits.optimism, first.shares, strict=True)
     }
-    alone = dict(zip(first.columns.names, first.fits.alone.tolist(), strict=True))
+    by_risk = sorted(zip(first.fits.alone.tolist(), first.columns.names, strict=True))
     account: dict[str, Any] = {
         "why": plan.why + ("; then a second look at the signal in the light of the result" if plan.refined else ""),
         "sets": sets,
-        "weights": {name: float(a) for name, a in zip(first.columns.names, first.weights, strict=True) if a > 0},
-        "risk_alone": alone,
+        "weights": _weights(first),
+        "risk_alone": {name: risk for risk, name in by_risk},
         "divergence": float(last.weights @ last.columns.divergence),
         "chosen": first.columns.chosen,
     }
     if last is not first:
-        account["refined"] = {name: float(a) for name, a in zip(last.columns.names, last.weights, strict=True) if a > 0}
+        account["refined"] = _weights(last)
     return account
 
 
-def _of_combination(seen: Observation, found: Combination, account: dict) -> Estimate:
-    """Standard errors from the derivative along the probes; see `sgwt.risk_errors` for the formula."""
+def _weights(found: Combination) -> dict[str, float]:
+    """Candidates in use with their weights, the largest first."""
+    pairs = sorted(zip(found.weights.tolist(), found.columns.names, strict=True), reverse=True)
+    return {name: weight for weight, name in pairs if weight > 0}
+
+
+def _of_combination(seen: Observation, found: Combination, offset: float, account: dict) -> Estimate:
+    """Standard errors from the derivative along the probes; see `sgwt.risk_errors` for the formula. The offset costs one freedom."""
     noise, n, probed = seen.noise, seen.graph.n, seen.filters.probes
     moved = found.push
     trace = noise.variance * float(np.mean([block_sum(noise.weigh(row**2)) for row in moved]))
@@ -191,7 +210,8 @@ def _of_combination(seen: Observation, found: Combination, account: dict) -> Est
     sure = square - noise.weigh(np.ones(n)) + 2 * divergence
     variance = noise.variance * np.mean(moved**2, axis=0)
     probe_se = float(np.sqrt(8 * trace / probed.count))
-    return Estimate(found.signal, found.risk, float(se), probe_se, sure, variance, False, account)
+    risk = found.risk + (2 * noise.total(n) / n if offset else 0.0)
+    return Estimate(found.signal + offset, risk, float(se), probe_se, sure, variance, False, account)
 
 
 def _of_counts(y: np.ndarray, noise: Noise, found: CountsEstimate, account: dict) -> Estimate:
@@ -199,5 +219,9 @@ def _of_counts(y: np.ndarray, noise: Noise, found: CountsEstimate, account: dict
     own, square = noise.weigh(np.ones(len(y))), (y - found.signal) ** 2
     se = np.sqrt(max(float(block_sum(4 * own * square + 4 * found.variance**2)) - 2 * noise.fourth(len(y)), 0.0))
     sure = square - own + 2 * found.variance
-    account = {"divergence": float(block_sum(found.variance / own)), **account}
+    account = {
+        **account,
+        "divergence": float(block_sum(found.variance / own)),
+        "features": {"active": found.active, "coordinates": found.coordinates},
+    }
     return Estimate(found.signal, _counts_risk(y, noise, found), float(se), 0.0, sure, found.variance, True, account)

@@ -12,8 +12,15 @@ a quadratic in u between the z in ascending order. It drops at each z by 4 sigma
 some z, or at the vertex of a quadratic: a recursion from the largest z down visits them all. Sums over bins bound SURE on
 each bin from below, so that only the few bins that may hold the minimum are sorted.
 
-The whole estimator's divergence is the sum over scales, because that of W' h(W y) is tr(W' J_h W). With one standard
-deviation per node, weights and probes hold it and sigma is 1.
+The whole estimator's divergence is the sum over scales, because that of W' h(W y) is tr(W' J_h W): not so for random-walk
+Laplacians, whose synthesis is not W'. With one standard deviation per node, weights and probes hold it and sigma is 1.
+
+All sizes of `SIZES` are averaged scale by scale, with shares p_m of size m that fall with its SURE,
+
+    p_m ~ exp(-SURE_m / (TEMPERATURE sqrt(2 typical sigma^2 sum(weights)))), typical the mean variance of the nodes:
+
+the root is the standard deviation of pure noise energy, below which differences of SURE mean little. Bands and divergence
+of the mixture are the means of its parts.
 """
 
 from __future__ import annotations
@@ -26,8 +33,7 @@ from numba import njit, prange
 from hushgraph.checks import checked_real_array, checked_sigma, shown
 from hushgraph.frame import Frame
 from hushgraph.kernels.cpu import cores_for
-from hushgraph.local_noise import smooth_weights
-from hushgraph.neighbourhoods import block_partition, blocks_of_scales
+from hushgraph.neighbourhoods import block_partition
 from hushgraph.risk import checked_pair, checked_scale, threshold_scale
 from hushgraph.shrink import checked_thresholds
 from hushgraph.threshold import BINS, TINY
@@ -36,15 +42,6 @@ from hushgraph.transform import checked_coefficient_size, checked_coefficients
 SIZES = (1, 4, 8, 16, 32)  # 1 is the paper's rule; larger blocks than 32 gained nothing on street maps, grids and meshes
 
 TEMPERATURE = 0.5  # standard deviations of noise energy by which SURE may differ before a share falls to 1 / e
-
-
-class BlockBands(NamedTuple):
-    """Thresholded coefficients (n_scales, n), and per scale the divergence, the threshold and the size of the blocks."""
-
-    bands: np.ndarray
-    divergence: np.ndarray
-    thresholds: np.ndarray
-    sizes: np.ndarray
 
 
 class BlockMixture(NamedTuple):
@@ -66,8 +63,8 @@ def block_thresholds(F, blocks, weights, probe_bands, *, sigma: float, scale=Non
     ----------
     F : (n_scales, n)
         Coefficients of one signal.
-    blocks : (n,) or (n_scales, n)
-        Block numbers from 0 on, as `block_partition` returns them; one partition for all scales or one for each.
+    blocks : (n,)
+        Block numbers from 0 on, as `block_partition` returns them.
     weights : (n_scales, n)
         Raw Monte-Carlo weights or exact ones.
     probe_bands : (n_probes, n_scales, n)
@@ -76,22 +73,19 @@ def block_thresholds(F, blocks, weights, probe_bands, *, sigma: float, scale=Non
         Thresholds of a block are t times the root of the sum of its squares; without it, of the number of its nodes.
     """
     variance = checked_sigma(sigma) ** 2
-    x, blocks, g, probe_bands, scale = _checked(F, blocks, weights, probe_bands, scale)
+    x, g, probe_bands, scale = _checked(F, weights, probe_bands, scale)
+    blocks = _checked_blocks(blocks, x.shape[1])
     with cores_for(x.size):
-        return _least_sure(_block_sums(x, blocks, g, scale, probe_bands, None), variance)
+        return _least_sure(_block_sums(x, blocks, scale, g, probe_bands), variance)
 
 
-def apply_block_thresholds(F, blocks, t, weights, probe_bands, *, scale=None, turned_bands=None) -> tuple[np.ndarray, np.ndarray]:
-    """Thresholded coefficients (n_scales, n) and the divergence of each scale (n_scales,).
-
-    `turned_bands` are those of the same probes by the transposed transform: with them, and with weights of
-    domain="signal", the divergence is that of the signal for random-walk Laplacians too.
-    """
-    x, blocks, g, probe_bands, scale = _checked(F, blocks, weights, probe_bands, scale, signed=turned_bands is not None)
-    turned = None if turned_bands is None else _checked_bands("turned_bands", turned_bands, x.shape)
+def apply_block_thresholds(F, blocks, t, weights, probe_bands, *, scale=None) -> tuple[np.ndarray, np.ndarray]:
+    """Thresholded coefficients (n_scales, n) and the divergence of each scale (n_scales,)."""
+    x, g, probe_bands, scale = _checked(F, weights, probe_bands, scale)
+    blocks, t = _checked_blocks(blocks, x.shape[1]), _checked_t(t, len(x))
     with cores_for(x.size):
-        sums = _block_sums(x, blocks, g, scale, probe_bands, turned)
-        return _apply(x, blocks, _checked_t(t, len(x)), sums)
+        kept, divergence = _kept(t, _block_sums(x, blocks, scale, g, probe_bands))
+        return _times(x, blocks, kept), divergence
 
 
 def block_jacobian(F, blocks, t, directions, *, scale=None) -> np.ndarray:
@@ -99,17 +93,17 @@ def block_jacobian(F, blocks, t, directions, *, scale=None) -> np.ndarray:
 
     On a block that is kept J_h v = (1 - t^2 s_B / q) v_B + 2 t^2 s_B x_B <x_B, v_B> / q^2; it is symmetric.
     """
-    x, blocks, unused, directions, scale = _checked(F, blocks, np.zeros(np.shape(F)), directions, scale)
-    t = _checked_t(t, len(x))
+    x, _, directions, scale = _checked(F, None, directions, scale)
+    blocks, t = _checked_blocks(blocks, x.shape[1]), _checked_t(t, len(x))
     with cores_for(x.size):
-        sums = _block_sums(x, blocks, unused, scale, directions[:0], None)
-        return np.stack([_turn(x, blocks, t, sums, direction) for direction in directions])
+        return _turn(x, blocks, t, _block_sums(x, blocks, scale, None, None), directions)
 
 
-def block_bands(
-    frame: Frame, F, probe_bands, weights, variance, *, sizes=SIZES, scaled=True, sigma=None, signal_weights=None, turned_bands=None
-) -> BlockBands:
-    """Block thresholding with threshold and block size of each scale chosen by SURE; synthesize `bands` for the estimate.
+def block_mixture(frame: Frame, F, probe_bands, weights, variance: float, *, scaled=False, sigma=None) -> BlockMixture:
+    """All block sizes, each at its thresholds of least SURE, averaged scale by scale; synthesize `bands` for the estimate.
+
+    Blocks of several sizes have their borders at different places, so that their mean is better than the best of them, as
+    with cycle spinning.
 
     Parameters
     ----------
@@ -117,85 +111,61 @@ def block_bands(
         As in `block_thresholds`.
     variance : float
         Of the noise; 1 where weights and probes hold sigma per node.
-    sizes : tuple of int
-        Block sizes to choose from.
     scaled : bool or (n_scales, n) array
-        True: the squared threshold of a block is t^2 times the sum of its smoothed weights (`smooth_weights`), which was
-        better than t^2 times its size (False) on every real map; an array: `scale` of `block_thresholds`.
+        `scale` of `block_thresholds`, or True for the roots of the weights. Roots of smoothed weights (`smooth_weights`)
+        were better than none (False) on every real map.
     sigma : (n,) array, optional
-        Standard deviation per node, for the smoothing, where weights and probes hold it.
-    signal_weights, turned_bands : optional
-        For random-walk Laplacians: see `apply_block_thresholds`. Thresholds are chosen without them.
+        Standard deviation per node, where weights and probes hold it.
     """
-    F, scale, t, values = _trials(frame, F, probe_bands, weights, variance, sizes, scaled, sigma)
-    rounding = 1e-12 * np.abs(values).max(axis=0)  # where all is dropped sizes differ by rounding alone: the first wins
-    best = np.argmax(values <= values.min(axis=0) + rounding, axis=0)
-    chosen, t = np.array(sizes)[best], t[best, np.arange(len(F))]
-    blocks, g = blocks_of_scales(frame.graph, sizes=chosen), weights if signal_weights is None else signal_weights
-    bands, divergence = apply_block_thresholds(F, blocks, t, g, probe_bands, scale=scale, turned_bands=turned_bands)
-    return BlockBands(bands, divergence, t, chosen)
+    scale = threshold_scale(weights, scaled)
+    x, g, probe_bands, scale = _checked(checked_coefficients(frame, F), weights, probe_bands, scale)
+    partitions = [_checked_blocks(block_partition(frame.graph, size=size), x.shape[1]) for size in SIZES]
+    with cores_for(x.size):
+        trials = [_trial(x, blocks, scale, g, probe_bands, checked_sigma(variance**0.5) ** 2) for blocks in partitions]
+        t, values, kept, divergence = zip(*trials, strict=True)
+        typical = variance if sigma is None else float(np.mean(np.square(sigma)))
+        spread = np.sqrt(2 * typical * variance * np.sum(weights, axis=1, dtype=np.float64))
+        shares = np.exp((np.min(values, axis=0) - values) / np.maximum(TEMPERATURE * spread, np.finfo(float).tiny))
+        shares /= shares.sum(axis=0)
+        bands = np.zeros_like(x)
+        for share, blocks, own in zip(shares.astype(x.dtype), partitions, kept, strict=True):
+            bands += share[:, None] * _times(x, blocks, own)
+    return BlockMixture(bands, np.sum(shares * divergence, axis=0), np.array(t), shares)
 
 
-def block_mixture(
-    frame: Frame, F, probe_bands, weights, variance, *, sizes=SIZES, scaled=True, sigma=None, signal_weights=None, turned_bands=None
-) -> BlockMixture:
-    """All block sizes, each at its own thresholds, averaged scale by scale with shares that fall with SURE.
-
-    Blocks of several sizes have their borders at different places, so that their mean is better than the best of them, as
-    with cycle spinning. Shares are exp(-SURE / (0.5 sigma^2 sqrt(2 sum(weights)))), normalised: the root is the standard
-    deviation of pure noise energy, below which differences of SURE mean little. Parameters are those of `block_bands`.
-    """
-    F, scale, t, values = _trials(frame, F, probe_bands, weights, variance, sizes, scaled, sigma)
-    typical = variance if sigma is None else float(np.mean(np.square(sigma)))
-    spread = np.sqrt(2 * typical * variance * np.sum(weights, axis=1, dtype=np.float64))
-    shares = np.exp((values.min(axis=0) - values) / np.maximum(TEMPERATURE * spread, np.finfo(float).tiny))
-    shares /= shares.sum(axis=0)
-    g, bands, divergence = weights if signal_weights is None else signal_weights, np.zeros_like(F), np.zeros(len(F))
-    for size, its_t, share in zip(sizes, t, shares, strict=True):
-        blocks = block_partition(frame.graph, size=size)
-        part, its_divergence = apply_block_thresholds(F, blocks, its_t, g, probe_bands, scale=scale, turned_bands=turned_bands)
-        bands += share.astype(F.dtype)[:, None] * part
-        divergence += share * its_divergence
-    return BlockMixture(bands, divergence, t, shares)
-
-
-def _trials(frame: Frame, F, probe_bands, weights, variance: float, sizes, scaled, sigma):
-    """F, the scale of its thresholds, and for each size (in rows) and scale the best threshold and its SURE."""
-    F = checked_coefficients(frame, F)
-    if len(sizes) == 0:
-        msg = "sizes must name at least one block size, such as (4, 8, 16)"
-        raise ValueError(msg)
-    smooth = smooth_weights(frame.graph, weights, sigma=sigma) if scaled is True else weights
-    scale = threshold_scale(smooth, scaled)
-    partitions = (block_partition(frame.graph, size=size) for size in sizes)
-    trials = [block_thresholds(F, blocks, weights, probe_bands, sigma=variance**0.5, scale=scale) for blocks in partitions]
-    return F, scale, *np.moveaxis(np.array(trials), 1, 0)
+def _trial(x, blocks, scale, weights, bands, variance: float):
+    """Thresholds of least SURE, that SURE, what is kept of each block, and the divergence: from one pass over the nodes."""
+    sums = _block_sums(x, blocks, scale, weights, bands)
+    t, values = _least_sure(sums, variance)
+    return t, values, *_kept(t, sums)
 
 
 # ---- kernels ----------------------------------------------------------------------------------------------------
 
 
 @njit(cache=True, parallel=True)
-def _block_sums(x, blocks, weights, scale, first, second):
-    """(n_scales, n_blocks, 4): q, s, tr G and x'G x of each block; rows in parallel, nodes in ascending number."""
+def _block_sums(x, blocks, scale, weights, bands):
+    """(n_scales, n_blocks, 4): q, s, tr G and x'G x of each block; rows in parallel, nodes in ascending number.
+
+    Without weights and bands, q and s alone.
+    """
     n_blocks = blocks.max() + 1 if blocks.size else 0
     sums = np.zeros((len(x), n_blocks, 4))
     for j in prange(len(x)):
-        block, out = blocks[np.int64(j) % len(blocks)], sums[j]
+        out = sums[j]
         for i in range(x.shape[1]):
-            value, b = np.float64(x[j, i]), block[i]
+            value, b = np.float64(x[j, i]), blocks[i]
             out[b, 0] += value * value
             out[b, 1] += 1.0 if scale is None else scale[j, i] * scale[j, i]
-            out[b, 2] += weights[j, i]
-        dots, others = np.zeros(n_blocks), np.zeros(0 if second is None else n_blocks)
-        for k in range(len(first)):
-            for i in range(x.shape[1]):
-                dots[block[i]] += x[j, i] * np.float64(first[k, j, i])
-                if second is not None:
-                    others[block[i]] += x[j, i] * np.float64(second[k, j, i])
-            for b in range(n_blocks):
-                out[b, 3] += dots[b] * (dots[b] if second is None else others[b]) / len(first)
-            dots[:], others[:] = 0.0, 0.0
+            if weights is not None:
+                out[b, 2] += weights[j, i]
+        if bands is not None:
+            for k in range(len(bands)):
+                dots = np.zeros(n_blocks)
+                for i in range(x.shape[1]):
+                    dots[blocks[i]] += x[j, i] * np.float64(bands[k, j, i])
+                for b in range(n_blocks):
+                    out[b, 3] += dots[b] * dots[b] / len(bands)
     return sums
 
 
@@ -312,69 +282,78 @@ def _shrinkage(u, sums, b):
 
 
 @njit(cache=True, parallel=True)
-def _apply(x, blocks, t, sums):
-    """The thresholded coefficients, and the divergence of each row."""
-    result, divergence = np.empty_like(x), np.zeros(len(x))
-    for j in prange(len(x)):
-        block, share = blocks[np.int64(j) % len(blocks)], np.empty(sums.shape[1])
+def _kept(t, sums):
+    """What each block is multiplied by, (n_scales, n_blocks), and the divergence of each row."""
+    kept, divergence = np.empty(sums.shape[:2]), np.zeros(len(sums))
+    for j in prange(len(sums)):
         for b in range(sums.shape[1]):
-            share[b] = _shrinkage(t[j] * t[j], sums[j], b)
-            if share[b] < 1:
-                turn = 2 * share[b] * sums[j, b, 3] / sums[j, b, 0] if share[b] > 0 else 0.0
-                divergence[j] += (1 - share[b]) * sums[j, b, 2] + turn
-        for i in range(x.shape[1]):
-            result[j, i] = x[j, i] * (1 - share[block[i]])
-    return result, divergence
+            share = _shrinkage(t[j] * t[j], sums[j], b)
+            kept[j, b] = 1 - share
+            if share < 1:
+                turn = 2 * share * sums[j, b, 3] / sums[j, b, 0] if share > 0 else 0.0
+                divergence[j] += kept[j, b] * sums[j, b, 2] + turn
+    return kept, divergence
 
 
 @njit(cache=True, parallel=True)
-def _turn(x, blocks, t, sums, direction):
-    """J_h times one direction (n_scales, n)."""
-    result = np.empty_like(direction)
+def _times(x, blocks, kept):
+    """The coefficients of each block times its factor."""
+    result = np.empty_like(x)
     for j in prange(len(x)):
-        block, dots = blocks[np.int64(j) % len(blocks)], np.zeros(sums.shape[1])
         for i in range(x.shape[1]):
-            dots[block[i]] += np.float64(x[j, i]) * direction[j, i]
+            result[j, i] = x[j, i] * kept[j, blocks[i]]
+    return result
+
+
+@njit(cache=True, parallel=True)
+def _turn(x, blocks, t, sums, directions):
+    """J_h times each direction, (k, n_scales, n)."""
+    result = np.empty_like(directions)
+    for j in prange(len(x)):
         share = np.empty(sums.shape[1])
-        for b in range(sums.shape[1]):
+        for b in range(len(share)):
             share[b] = _shrinkage(t[j] * t[j], sums[j], b)
-            dots[b] = 2 * share[b] * dots[b] / sums[j, b, 0] if 0 < share[b] < 1 else 0.0
-        for i in range(x.shape[1]):
-            result[j, i] = (1 - share[block[i]]) * direction[j, i] + dots[block[i]] * x[j, i]
+        for k in range(len(directions)):
+            dots = np.zeros(len(share))
+            for i in range(x.shape[1]):
+                dots[blocks[i]] += np.float64(x[j, i]) * directions[k, j, i]
+            for b in range(len(share)):
+                dots[b] = 2 * share[b] * dots[b] / sums[j, b, 0] if 0 < share[b] < 1 else 0.0
+            for i in range(x.shape[1]):
+                result[k, j, i] = (1 - share[blocks[i]]) * directions[k, j, i] + dots[blocks[i]] * x[j, i]
     return result
 
 
 # ---- shapes -----------------------------------------------------------------------------------------------------
 
 
-def _checked(F, blocks, weights, bands, scale, *, signed: bool = False):
-    """F, blocks (1 or n_scales, n), weights, bands and scale, contiguous and of fitting shapes."""
-    F, weights = checked_pair(F, weights)
+def _checked(F, weights, bands, scale):
+    """F, weights (or None), bands and scale, contiguous and of fitting shapes."""
+    F, weights = (checked_coefficient_size("F", checked_real_array("F", F)), None) if weights is None else checked_pair(F, weights)
     if F.ndim != 2:
         msg = f"blocks take one signal at a time, coefficients of shape (n_scales, n); got {F.shape}"
         raise ValueError(msg)
-    if not signed and weights.min(initial=0.0) < 0:
-        msg = "weights must not be negative without turned_bands; pass weights of domain='coefficients'"
+    if weights is not None and weights.min(initial=0.0) < 0:
+        msg = "weights must not be negative; pass weights of domain='coefficients'"
         raise ValueError(msg)
-    blocks = np.asarray(blocks)
-    fits = blocks.shape in ((F.shape[1],), F.shape) and blocks.dtype.kind in "iu"
-    if not fits or not 0 <= blocks.min(initial=0) <= blocks.max(initial=0) <= max(F.shape[1] - 1, 0):
-        expected = f"({F.shape[1]},) or {F.shape}"
-        msg = f"blocks must be numbers from 0 on of shape {expected}, as block_partition returns them; got {shown(blocks)}"
+    bands = checked_real_array("probe_bands", bands)
+    if bands.ndim != 3 or bands.shape[1:] != F.shape or len(bands) == 0:
+        msg = f"probe_bands must have shape (n_probes, {F.shape[0]}, {F.shape[1]}), one transform per probe; got {bands.shape}"
         raise ValueError(msg)
+    bands = np.ascontiguousarray(checked_coefficient_size("probe_bands", bands))
+    weights = None if weights is None else np.ascontiguousarray(weights)
     scale = None if scale is None else np.ascontiguousarray(checked_scale("scale", scale, F.shape))
-    blocks = np.ascontiguousarray(np.atleast_2d(blocks).astype(np.int32, copy=False))
-    blocks = np.array(blocks) if not blocks.flags.writeable else blocks
-    bands = _checked_bands("probe_bands", bands, F.shape)
-    return np.ascontiguousarray(F), blocks, np.ascontiguousarray(weights), bands, scale
+    return np.ascontiguousarray(F), weights, bands, scale
 
 
-def _checked_bands(name: str, bands, shape: tuple[int, int]) -> np.ndarray:
-    values = checked_real_array(name, bands)
-    if values.ndim != 3 or values.shape[1:] != shape or len(values) == 0:
-        msg = f"{name} must have shape (n_probes, {shape[0]}, {shape[1]}), one transform per probe; got {values.shape}"
+def _checked_blocks(blocks, n: int) -> np.ndarray:
+    """Contiguous and writeable: numba would compile everything once more for arrays that are not."""
+    blocks = np.asarray(blocks)
+    fits = blocks.shape == (n,) and blocks.dtype.kind in "iu"
+    if not fits or not 0 <= blocks.min(initial=0) <= blocks.max(initial=0) <= max(n - 1, 0):
+        msg = f"blocks must be numbers from 0 on of shape ({n},), as block_partition returns them; got {shown(blocks)}"
         raise ValueError(msg)
-    return np.ascontiguousarray(checked_coefficient_size(name, values))
+    return np.require(blocks, np.int32, ["C", "W"])
 
 
 def _checked_t(t, n_scales: int) -> np.ndarray:

@@ -30,6 +30,7 @@ import numpy as np
 from hushgraph.betas import sure_betas
 from hushgraph.blocks import SIZES, block_jacobian, block_mixture
 from hushgraph.chains import depth_first_order, fused_lasso_path
+from hushgraph.chebyshev import chebyshev_values
 from hushgraph.columns import Columns, Observation
 from hushgraph.filters import HEAT, PILOT, SMOOTHERS, Parts
 from hushgraph.graph import Graph
@@ -55,7 +56,6 @@ class Pilot:
     """The smooth p = P y, how many standard deviations z it is above its mean, and gate = logistic(2 z)."""
 
     z: np.ndarray
-    mean: float
     spread: float
     gate: np.ndarray
 
@@ -67,7 +67,7 @@ class Pilot:
         spread = float(np.sqrt(block_sum(centred**2) / len(p)))
         spread = spread if spread > 1e-9 * abs(mean) else 0.0  # else it is rounding
         z = centred / spread if spread > 0 else np.zeros_like(p)
-        return cls(z, mean, spread, 1 / (1 + np.exp(-STEEPNESS * z)))
+        return cls(z, spread, 1 / (1 + np.exp(-STEEPNESS * z)))
 
     def push(self, smooth: np.ndarray) -> np.ndarray:
         """Derivative of the gate along a probe whose P eps is `smooth`."""
@@ -104,13 +104,15 @@ def candidates(seen: Observation, groups: tuple[Group, ...]) -> Columns:
 
 
 def constant(seen: Observation) -> Columns:
-    """A column for the mean of each large component, the largest first; the components after those share one."""
-    label = seen.graph.components
-    sizes = np.bincount(label)
-    large = np.argsort(-sizes, kind="stable")[: int((sizes >= LARGE).sum())]
-    large = large if len(large) else np.argsort(-sizes, kind="stable")[:1]
-    own, rest = large[:MOST_CONSTANTS], large[MOST_CONSTANTS:]
-    sets = [label == one for one in own] + [np.isin(label, rest)] * (len(rest) > 0)
+    """A column for the mean of each large component, the largest first; those after them share one, and all small ones together."""
+    label, sizes = seen.graph.components, np.bincount(seen.graph.components)
+    order = np.argsort(-sizes, kind="stable")
+    large = order[sizes[order] >= LARGE]
+    small = np.isin(label, order[len(large) :])
+    label = np.where(small, order[-1], label) if small.any() else label  # they are one
+    sizes = np.maximum(np.bincount(label, minlength=len(sizes)), 1)
+    sets = [label == one for one in large[:MOST_CONSTANTS]]
+    sets += [part for part in (np.isin(label, large[MOST_CONSTANTS:]), small) if part.any()]
 
     def averaged(x):
         means = np.bincount(label, x, minlength=len(sizes)) / sizes
@@ -204,13 +206,13 @@ def _gated_divergence(seen: Observation, gate: Pilot, kept: tuple[np.ndarray, ..
     filters, n = seen.filters, seen.graph.n
     if gate.spread == 0:
         return np.zeros((len(kept), filters.n_scales))
-    smooth = (seen.parts.twice[0] - gate.mean) / gate.spread  # P z: P leaves constants alone
-    moved = filters.wavelets(seen.noise.weigh(smooth) / seen.noise.variance)
+    moved = filters.wavelets(seen.noise.weigh(filters.pilot(gate.z)) / seen.noise.variance)
     moved *= gate.z
+    stays = float(chebyshev_values(filters.coefficients[-1:], [0.0], upper=filters.frame.lambda_upper)[0, 0])  # P 1 = stays 1
     if seen.noise.per_node is None:
-        moved += filters.frame.filters([0.0])
+        moved += stays * filters.frame.filters([0.0])
     else:
-        moved += filters.wavelets(seen.noise.per_node**2)
+        moved += stays * filters.wavelets(seen.noise.per_node**2)
     moved /= -n
     moved += filters.probes.cross
     moved *= STEEPNESS * gate.gate * (1 - gate.gate) / gate.spread

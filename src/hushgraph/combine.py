@@ -25,7 +25,9 @@ from hushgraph.columns import Columns, Observation
 from hushgraph.sgwt import Noise
 from hushgraph.sums import block_sum
 
-RIDGE = 1e-7
+RIDGE = 1e-10
+MOST = 2.0  # largest weight of a candidate
+LEAST = 1e-6  # smallest share of a set of candidates
 FREEDOM = 1.5  # degrees of freedom that a fitted weight costs
 CAUTION = 2.5  # those that sets of candidates are charged for it when they are compared
 DROPPED = 1e-9  # a column this much smaller than y is rounding
@@ -47,6 +49,7 @@ class Fits:
         """Part of each set in the average, by corrected risks."""
         score = self.sure + self.optimism + 2 * (CAUTION - FREEDOM) * typical * (self.weights > 0).sum(axis=1)
         shares = np.exp(-(score - score.min()) / (4 * typical))
+        shares = np.where(shares > LEAST, shares, 0.0)
         return shares / shares.sum()
 
 
@@ -87,7 +90,9 @@ def averaged(seen: Observation, columns: Columns, fits: Fits, shares: np.ndarray
     weights = shares @ fits.weights
     signal = columns.combined(weights)
     residual = float(block_sum((seen.y - signal) ** 2))
-    sure = residual - seen.noise.total(seen.graph.n) + 2 * seen.noise.variance * float(weights @ columns.divergence)
+    sure = (
+        residual - seen.noise.total(seen.graph.n) + 2 * seen.noise.variance * float(weights @ np.maximum(columns.divergence, 0.0))
+    )
     return Combination(columns, weights, signal, sure, float(shares @ fits.optimism), fits, shares)
 
 
@@ -102,7 +107,7 @@ def alone(seen: Observation, group: Group) -> Combination:
     return Combination(columns, one, columns.values[0][0], sure, float(tuned[0]), fits, one)
 
 
-def fit(columns: Columns, y: np.ndarray, noise: Noise, sets: Sets, *, most: float = np.inf) -> Fits:
+def fit(columns: Columns, y: np.ndarray, noise: Noise, sets: Sets, *, most: float = MOST) -> Fits:
     """Weights from 0 to `most` at the least SURE, for each set of candidates; the Gram matrix is that of all of them."""
     products = columns.products(y)
     norms = np.sqrt(np.diag(products)[:-1])
@@ -110,13 +115,15 @@ def fit(columns: Columns, y: np.ndarray, noise: Noise, sets: Sets, *, most: floa
     unit = np.where(alive, norms, 1.0)
     gram = products[:-1, :-1] / np.outer(unit, unit)
     typical = noise.total(len(y)) / len(y)
-    target = (products[:-1, -1] - noise.variance * columns.divergence - typical * columns.tuned) / unit
+    size = np.sqrt(products[-1, -1]) or 1.0  # weights are found for y of norm 1, so that units do not matter
+    spent = noise.variance * np.maximum(columns.divergence, 0.0) + typical * columns.tuned
+    target = (products[:-1, -1] - spent) / unit
     constant = products[-1, -1] - noise.total(len(y))
     weights, sure = np.zeros((len(sets), len(norms))), np.empty(len(sets))
     for m, groups in enumerate(sets.values()):
         own = columns.of(groups)
         own = own[alive[own]]
-        a = bounded_minimum(gram[np.ix_(own, own)], target[own], most * unit[own])
+        a = size * bounded_minimum(gram[np.ix_(own, own)], target[own] / size, most * unit[own] / size)
         weights[m, own] = a / unit[own]
         sure[m] = constant + a @ gram[np.ix_(own, own)] @ a - 2 * a @ target[own]
     tuned = 2 * typical * weights @ columns.tuned  # in the fit already, and no part of SURE
@@ -134,4 +141,4 @@ def bounded_minimum(gram: np.ndarray, target: np.ndarray, most: np.ndarray) -> n
     a = optimize.nnls(root, right, maxiter=100 * len(target))[0]
     if np.any(a > most):
         a = optimize.lsq_linear(root, right, (np.zeros(len(a)), most), method="bvls", max_iter=100 * len(a)).x
-    return np.minimum(np.where(a > 1e-12, a, 0.0), most)
+    return np.minimum(np.where(a > 1e-9, a, 0.0), most)

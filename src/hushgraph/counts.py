@@ -27,7 +27,7 @@ from hushgraph.graph import Graph, checked_graph
 from hushgraph.sums import block_product, block_sum
 from hushgraph.surroundings import Surroundings, surroundings
 
-LEAST_NODES, MOST_NODES = 100, 25_000
+LEAST_NODES, MOST_NODES = 100, 16_000
 REWEIGHTINGS = 2
 RIDGE = 1e-7
 KNOTS = (0.05, 0.475, 0.9, 0.985)  # quantiles of mu
@@ -68,7 +68,7 @@ class CountsEstimate:
 def why_not(graph: Graph) -> str | None:
     """None where `counts_estimate` can be used on this graph, otherwise why not.
 
-    The surroundings of a node hold up to a few thousand others, so memory grows to half a gigabyte at the largest size.
+    The surroundings of a node hold up to a few thousand others, so memory grows to a third of a gigabyte at the largest size (more with hubs).
     """
     if checked_graph(graph).n < LEAST_NODES:
         return f"the graph has {graph.n} nodes, too few to learn a prior from; at least {LEAST_NODES} are needed"

@@ -35,6 +35,15 @@ Method = Literal["auto", "let", "counts", "sgwt_deep", "sgwt_sure", "sgwt_scaled
 Missing = Literal["error", "drop", "fill"]
 Columns = Literal["separate", "path"]
 _KEPT_PRODUCT = 2**19  # nodes
+_ENOUGH, _TOO_QUIET = 50, 0.5  # from so many nodes on, a variance below that share of sigma^2 is no chance
+_OF_ONE = (
+    "weights",
+    "sets",
+    "risk_alone",
+    "refined",
+    "chosen",
+    "divergence",
+)  # details of one product graph, no use for the mean of several
 COLUMN_WEIGHTS = (0.25, 4.0, 64.0)  # of the edges between neighbouring columns; columns="path" takes the mean of the three
 
 
@@ -124,6 +133,11 @@ def denoise(
     settings = Settings(method, frame, weights, rule, beta, level, candidates, n_probes, law, seed, nonnegative, refine)
     _check_fit(settings)
     paths = _column_graphs(columns, noisy, values)
+    if paths and method == "counts":
+        msg = (
+            "method='counts' takes each column by itself: say columns='separate', or method='auto' for columns that belong together"
+        )
+        raise ValueError(msg)
     if paths and (frame is not None or weights is not None):
         msg = "frame= and weights= do not go with columns=, which denoises on a product graph; denoise on graph.product(...) itself"
         raise ValueError(msg)
@@ -180,9 +194,9 @@ def _denoise_together(graph, paths, values, sigma, settings, timings, missing) -
     each = np.repeat(sigma, values.shape[1]) if isinstance(sigma, np.ndarray) else sigma
     settings = replace(settings, groups=np.tile(np.arange(values.shape[1]), len(values)))
     parts: list[Denoised] = []
-    for path in paths:
+    for k, path in enumerate(paths):
         with timed(timings, "product"):
-            product = _product(graph, path)
+            product = _product(graph, path, k)
         parts.append(_denoise_values(product, flat, each, settings, timings, missing))
         each = parts[0].sigma
     noise, signal = Noise.of(each), np.mean([part.signal for part in parts], axis=0)
@@ -194,6 +208,7 @@ def _denoise_together(graph, paths, values, sigma, settings, timings, missing) -
     known = terms[0].known
     sure = np.mean([term.sure for term in terms], axis=0) + (gain if known is None else gain[known])
     variance = np.mean([term.variance for term in terms], axis=0)
+    shared = {name: found for name, found in parts[0].details.items() if name not in _OF_ONE}
     return replace(
         parts[0],
         signal=signal.reshape(values.shape).astype(values.dtype, copy=False),
@@ -202,18 +217,16 @@ def _denoise_together(graph, paths, values, sigma, settings, timings, missing) -
         risk_se=float(risk_se),
         probe_se=max(part.probe_se for part in parts),
         thresholds=[part.thresholds for part in parts],
-        details={**parts[0].details, "columns": paths, "parts": [part.details for part in parts]},
+        details={**shared, "columns": paths, "parts": [part.details for part in parts]},
         node_risk=NodeRisk(terms[len(terms) // 2].graph, sure, variance, values.shape, known),
     )
 
 
-def _product(graph: Graph, path: Graph) -> Graph:
-    """Their product; kept with the graph unless it is large, with all that is worked out for it."""
-    key = ("product", path.hash)
-    product = graph.memo.get(key) or graph.product(path)
-    if product.n <= _KEPT_PRODUCT:
-        graph.memo[key] = product
-    return product
+def _product(graph: Graph, path: Graph, k: int) -> Graph:
+    """Their product; the latest one for each k-th path is kept with the graph unless it is large, with all that is worked out for it."""
+    if graph.n * path.n > _KEPT_PRODUCT:
+        return graph.product(path)
+    return graph.latest(f"product {k}", (path.hash,), lambda: graph.product(path))
 
 
 def _denoise_around(graph, values, sigma, settings, timings, known, missing) -> Denoised:
@@ -223,7 +236,8 @@ def _denoise_around(graph, values, sigma, settings, timings, known, missing) -> 
         raise ValueError(msg)
     settings = settings if settings.groups is None else replace(settings, groups=settings.groups[known])
     kept_sigma = sigma[known] if isinstance(sigma, np.ndarray) else sigma
-    result = _denoise_known(graph.subgraph(known), values[known], kept_sigma, settings, timings)
+    part = graph.latest("nodes with values", (known.tobytes(),), lambda: graph.subgraph(known))
+    result = _denoise_known(part, values[known], kept_sigma, settings, timings)
     signal = np.full_like(values, np.nan)
     signal[known] = result.signal
     if missing == "fill":
@@ -256,6 +270,8 @@ def _checked_against_nothing(result: Denoised, values: np.ndarray, noise: Noise,
         notes.append(
             f"{int(kept.sum())} of {len(kept)} signals were returned unchanged: their estimated risk exceeded that of the noise"
         )
+    if len(values) >= _ENOUGH and np.any(np.var(values, axis=0) < _TOO_QUIET * nothing / len(values)):
+        notes.append("the values vary far less than noise of this sigma would: sigma is probably too large")
     details = {**result.details, "notes": notes, "unchanged": np.flatnonzero(kept)}
     if not kept.any():
         return replace(result, details=details)
@@ -285,7 +301,7 @@ def _check_fit(settings: Settings) -> None:
         raise ValueError(msg)
     plain = (settings.rule, settings.beta, settings.level, settings.candidates) == ("james_stein", None, "scale", "all")
     if not plain and settings.method in get_args(Combined):
-        msg = f"rule=, beta=, level= and candidates= belong to methods that threshold wavelets ('sgwt_deep', 'sgwt_sure', ...); got method={settings.method!r}"
+        msg = f"rule=, beta=, level= and candidates= belong to methods that threshold wavelets: add method='sgwt_deep' or 'sgwt_sure'; method={settings.method!r} has none of them"
         raise ValueError(msg)
     if settings.refine is not None and settings.method not in ("auto", "let"):
         msg = f"refine= belongs to method='auto' and 'let'; got method={settings.method!r}"
@@ -312,6 +328,9 @@ def _values_and_sigma(graph: Graph, noisy, sigma, missing: Missing):
     values = graph.align(noisy, missing_ok=missing != "error")
     if sigma is not None and ((hasattr(sigma, "index") and hasattr(sigma, "to_numpy")) or isinstance(sigma, dict)):
         sigma = graph.aligned("sigma", sigma)
+    if missing != "error" and np.ndim(sigma) == 1 and np.shape(sigma) == values.shape[:1]:
+        lost = np.isnan(values).reshape(len(values), -1).any(axis=1)
+        sigma = np.where(lost, 1.0, sigma)  # the noise of a value that is not there does not matter
     sigma = None if sigma is None else checked_sigma(sigma, graph.n)
     if sigma is not None and values.dtype == np.float32 and np.max(sigma) > LARGEST_FLOAT32:
         msg = f"sigma must be at most {LARGEST_FLOAT32:g} in size for a signal of float32; got {np.max(sigma):g}; use float64, or rescale both"

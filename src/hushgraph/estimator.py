@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 
 from hushgraph.denoise import Method, denoise
 from hushgraph.graph import Graph, checked_graph
-from hushgraph.risk import Law
+from hushgraph.risk import Law, estimate_sigma
 from hushgraph.shrink import Rule
 
 try:
@@ -25,7 +27,7 @@ class WaveletDenoiser(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     graph : Graph
     sigma : float or (n,) array, optional
         Standard deviation of the noise; estimated from all rows in `fit` if not given.
-    method, rule, beta, n_probes, law, seed
+    method, rule, beta, n_probes, law, seed, nonnegative, refine
         As in `hushgraph.denoise`.
 
     Attributes
@@ -53,6 +55,8 @@ class WaveletDenoiser(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         n_probes: int | None = None,
         law: Law = "rademacher",
         seed: int = 0,
+        nonnegative: bool = False,
+        refine: bool | None = None,
     ):
         self.graph = graph
         self.sigma = sigma
@@ -62,6 +66,8 @@ class WaveletDenoiser(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.n_probes = n_probes
         self.law = law
         self.seed = seed
+        self.nonnegative = nonnegative
+        self.refine = refine
 
     def fit(self, X, y=None):
         """Check X against the graph and settle the noise level."""
@@ -76,10 +82,11 @@ class WaveletDenoiser(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         if names is not None and self.graph.labels is not None and not np.array_equal(names, self.graph.labels):
             msg = "the columns of X must be the labels of the graph, in its order; pass X[graph.labels]"
             raise ValueError(msg)
-        trial = self._denoise(
-            X if self.sigma is None else X[:1], sigma=self.sigma
-        )  # the first row is enough to refuse a bad setting
-        self.sigma_ = trial.sigma if self.sigma is None else self.sigma
+        self.sigma_ = self.sigma
+        if self.sigma is None:
+            self.sigma_ = estimate_sigma(self.graph, X.T)
+            warnings.warn(f"sigma was not given; estimated as {self.sigma_:.6g} from the finest scale", stacklevel=2)
+        self._denoise(X[:1], sigma=self.sigma_)  # refuses a bad setting
         return self
 
     def transform(self, X):
@@ -101,4 +108,6 @@ class WaveletDenoiser(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             n_probes=self.n_probes,
             law=self.law,
             seed=self.seed,
+            nonnegative=self.nonnegative,
+            refine=self.refine,
         )

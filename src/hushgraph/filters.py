@@ -1,7 +1,7 @@
 """All linear filters that the combined estimators use, in one polynomial recurrence, and what random probes say of them.
 
 Filters of L: the frame's rho_j, the bands psi_j = rho_j^2 themselves, differences of heat exp(-sL) - exp(-s'L) from one time s to
-the next shorter one, the smoothers P = (I + aL)^-1, and P^2 of the last. One transform of a signal gives all of them. Probes eps (times sigma_i where the noise has a size per node) go through the same
+the next shorter one, and the smoothers P = (I + aL)^-1. One transform of a signal gives all of them. Probes eps (times sigma_i where the noise has a size per node) go through the same
 transform once per graph and give, without bias, every trace and diagonal that a divergence needs:
 
     trace_k = sum_i sigma_i^2 [f_k(L)]_ii              mean of eps' f_k(L) eps
@@ -43,7 +43,6 @@ class Parts(NamedTuple):
     psi: np.ndarray
     heat: np.ndarray  # differences; the last one is what is left of the signal
     smooth: np.ndarray
-    twice: np.ndarray  # P^2 of the pilot's smoother
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,19 +72,17 @@ class Filters:
 
     @classmethod
     def of(cls, graph: Graph, noise: Noise, *, n_probes: int | None = None, law: Law = "rademacher", seed: int = 0) -> Filters:
-        """Of a graph; kept with it unless the noise has a size per node (a size for all is a factor, and no part of it)."""
+        """Of a graph, which keeps the latest ones; one size of the noise for all nodes is a factor, and no part of them."""
         count = default_probes(graph.n) if n_probes is None else n_probes
-        key = ("filters", count, law, seed)
-        if noise.per_node is not None or key not in graph.memo:
+        sizes = None if noise.per_node is None else noise.per_node.tobytes()
+
+        def make():
             frame = chebyshev_frame(graph)
             coefficients = _coefficients(frame)
-            made = cls(
-                graph, frame, coefficients, noise, _probe(frame, coefficients, noise, probes(graph.n, count, law=law, seed=seed))
-            )
-            if noise.per_node is not None:
-                return made
-            graph.memo[key] = made
-        return graph.memo[key]
+            eps = probes(graph.n, count, law=law, seed=seed)
+            return cls(graph, frame, coefficients, noise, _probe(frame, coefficients, noise, eps))
+
+        return graph.latest("filters" if sizes is None else "filters per node", (count, law, seed, sizes), make)
 
     @property
     def n_scales(self) -> int:
@@ -98,6 +95,10 @@ class Filters:
     def wavelets(self, signal: np.ndarray) -> np.ndarray:
         """rho_j(L) x alone: (n,) -> (n_scales, n)."""
         return _forward(self.frame, self.coefficients[: self.n_scales], signal[None])[0]
+
+    def pilot(self, signal: np.ndarray) -> np.ndarray:
+        """P of one signal alone."""
+        return _forward(self.frame, self.coefficients[-1:], signal[None])[0, 0]
 
     def synthesize_each(self, bands: np.ndarray) -> np.ndarray:
         """rho_j(L) of each band by itself, in place: (m, n_scales, n)."""
@@ -120,7 +121,7 @@ def _coefficients(frame: ChebyshevFrame) -> np.ndarray:
     def others(x):
         heat = np.diff(np.exp(-unit * np.outer([*HEAT, 0.0], x)), axis=0, prepend=0.0)
         smooth = 1 / (1 + unit * np.outer(SMOOTHERS, x))
-        return np.concatenate([frame.bands.filters(x) ** 2, heat, smooth, smooth[PILOT:] ** 2])
+        return np.concatenate([frame.bands.filters(x) ** 2, heat, smooth])
 
     return np.concatenate([frame.coefficients, chebyshev_coefficients(others, frame.degree, upper=frame.lambda_upper)])
 
@@ -130,7 +131,7 @@ def _forward(frame: ChebyshevFrame, coefficients: np.ndarray, planes: np.ndarray
 
 
 def _parts(rows: np.ndarray, n_scales: int) -> Parts:
-    return Parts(*np.split(rows, np.cumsum([n_scales, n_scales, len(HEAT) + 1, len(SMOOTHERS)])))
+    return Parts(*np.split(rows, np.cumsum([n_scales, n_scales, len(HEAT) + 1])))
 
 
 def _probe(frame: ChebyshevFrame, coefficients: np.ndarray, noise: Noise, eps: np.ndarray) -> Probes:

@@ -6,10 +6,10 @@ L = D - W, L_norm = D^-1/2 L D^-1/2, L_rw = D^-1 L (paper, Sec. II-A and II-C); 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from scipy import sparse
@@ -323,6 +323,13 @@ class Graph:
     def lambda_upper(self) -> float:
         """Proven upper bound on the eigenvalues of the combinatorial Laplacian."""
         return self.spectrum().lambda_upper
+
+    def latest(self, name: str, key: tuple, make: Callable[[], Any]) -> Any:
+        """What `make` makes for this key; kept until another key is asked for under the same name."""
+        kept = self.memo.get(("latest", name))
+        if kept is None or kept[0] != key:
+            kept = self.memo["latest", name] = key, make()
+        return kept[1]
 
     # ---- signals on it ------------------------------------------------------------------------------------------
 

@@ -30,11 +30,6 @@ def block_partition(graph: Graph, *, size: int) -> np.ndarray:
     return graph.memo[key]
 
 
-def blocks_of_scales(graph: Graph, *, sizes) -> np.ndarray:
-    """Block numbers (n_scales, n) for one block size per scale."""
-    return np.stack([block_partition(graph, size=int(size)) for size in sizes])
-
-
 @njit(cache=True)
 def _breadth_first(pointers, neighbours):
     """All nodes, breadth first from the lowest node of each component."""
