@@ -4,7 +4,7 @@ VENV := .venv
 BENCH := .venv-bench
 RUN := $(VENV)/bin/python
 
-.PHONY: demo test lint bench bench-privacy bench-fused-lasso reproduce clean
+.PHONY: demo test lint bench bench-privacy bench-fused-lasso bench-estimators estimators reproduce clean
 
 demo: $(VENV)/.installed  ## a whole private release in a generated city: count, charge, noise, denoise, certificate, maps
 	$(RUN) -m hushgraph demo --out out/demo
@@ -26,6 +26,14 @@ bench-privacy: $(BENCH)/.installed  ## private releases: noise against OpenDP an
 
 bench-fused-lasso: $(BENCH)/.installed  ## the 1-D fused lasso against prox-tv
 	$(BENCH)/bin/python benchmarks/fused_lasso.py
+
+bench-estimators: $(VENV)/.installed  ## what each method gains and costs; results in benchmarks/results
+	$(RUN) benchmarks/estimators.py
+
+estimators: $(VENV)/.installed  ## every method in the tables, on the data of HUSHGRAPH_DATA; tables and pictures of docs/estimators.md
+	$(RUN) -m hushgraph reproduce table-nyc table-nyc-newyear table-sf table-sf-dpw fig-candidates --methods all --out out/estimators
+	mkdir -p benchmarks/results/estimators
+	cp out/estimators/table-*.md out/estimators/table-*.png out/estimators/fig-candidates*.png benchmarks/results/estimators/
 
 reproduce: $(VENV)/.installed  ## every table and figure of the paper, on the data of HUSHGRAPH_DATA; docs/reproduction.md
 	$(RUN) -m hushgraph reproduce all --out out/reproduction --docs docs

@@ -32,6 +32,7 @@ EXPERIMENTS = {
     "table-nyc-weighted": "table_nyc_weighted",
     "table-nyc-newyear": "table_nyc_newyear",
     "table-sf-dpw": "table_sf_dpw",
+    "fig-candidates": "fig_candidates",
     "corrections": "corrections",
 }
 

@@ -18,7 +18,7 @@ from scipy import stats
 from hushgraph.baselines import dfs_fused_lasso, graph_tv
 from hushgraph.datasets.maps import Map
 from hushgraph.denoise import Method, denoise
-from hushgraph.experiments.output import is_generated, markdown, write_files
+from hushgraph.experiments.output import COLOURS, QUIET, figure, is_generated, markdown, write_files
 from hushgraph.experiments.stage import Stage
 from hushgraph.metrics import snr
 from hushgraph.observation import Noisy
@@ -178,7 +178,36 @@ def render_table(rows: list[dict], table: Table, remark: str, folder: Path) -> l
         + "\n\n"
         + _gains(rows, columns, [method for method in methods if method not in (*ORACLES, "SNR_in")])
     )
-    return write_files(folder, table.name, rows, text)
+    _draw(means, columns, folder / f"{table.name}.png")
+    return write_files(folder, table.name, rows, text, title=table.title)
+
+
+DRAWN = {
+    "SNR_in": ("noisy", ":", 2),
+    "SGWT_MSE": ("oracle of the paper (tuned on the truth)", "--", 1),
+    "SGWT_SURE_MC": ("the paper's method", "-", 1),
+    "DFS_MEAN_SURE": ("mean of DFS fused lassos", "-", 5),
+    "sgwt_deep": ("sgwt_deep", "-", 3),
+    "combination": ("auto, combinations alone, clipped at 0", "-", 4),
+    "auto": ("auto, nonnegative", "-", 0),
+}
+
+
+def _draw(means: dict, columns: list[tuple], path: Path) -> None:
+    """SNR against the noise level: what stands above the oracle."""
+    by_sigma = sorted(columns, key=lambda key: key[2])
+    with figure(path, size=(7.4, 4.4)) as ax:
+        for method, (label, style, colour) in DRAWN.items():
+            if (method, *by_sigma[0]) in means:
+                values = [means[method, *key][0] for key in by_sigma]
+                ink = QUIET if method == "SNR_in" else COLOURS[colour]
+                ax.plot([key[2] for key in by_sigma], values, style, marker="o", markersize=3.5, color=ink, label=label)
+        ax.set_xscale("log")
+        ticks = [key[2] for key in by_sigma]
+        ax.set_xticks(ticks, [f"{tick:.1f}" for tick in ticks], fontsize=8)
+        ax.minorticks_off()
+        ax.set(xlabel="sigma of the noise", ylabel="SNR in dB")
+        ax.legend(fontsize=8.5)
 
 
 def _gains(rows: list[dict], columns: list[tuple], methods: list[str]) -> str:
