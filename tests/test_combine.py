@@ -367,8 +367,9 @@ def test_counts_taken_and_counts_refused_say_so(city, counts):
     y = np.stack([noisy(counts, 6.0, seed) for seed in range(3)], axis=1)
     details = hg.denoise(city, y[:, 0], sigma=6.0, nonnegative=True).details
     alone = hg.denoise(city, y[:, 0], sigma=6.0, method="counts").details
-    assert details["divergence"] == alone["divergence"]
+    assert details["divergence"] == pytest.approx(0.8 * alone["divergence"] + 0.2 * details["combination"]["divergence"])
     assert details["features"] == alone["features"]
+    assert "80% of the empirical-Bayes estimate" in details["why"]
     assert "weights" in details["combination"]
     together = hg.denoise(city, y, sigma=6.0, nonnegative=True, columns="path")
     assert "not asked: columns are denoised together" in together.details["counts"]
