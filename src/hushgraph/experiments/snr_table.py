@@ -204,7 +204,7 @@ def _draw(means: dict, columns: list[tuple], path: Path) -> None:
                 ax.plot([key[2] for key in by_sigma], values, style, marker="o", markersize=3.5, color=ink, label=label)
         ax.set_xscale("log")
         ticks = [key[2] for key in by_sigma]
-        ax.set_xticks(ticks, [f"{tick:.1f}" for tick in ticks], fontsize=8)
+        ax.set_xticks(ticks, [f"{tick:.2g}" for tick in ticks], fontsize=8)
         ax.minorticks_off()
         ax.set(xlabel="sigma of the noise", ylabel="SNR in dB")
         ax.legend(fontsize=8.5)
