@@ -328,9 +328,9 @@ def _values_and_sigma(graph: Graph, noisy, sigma, missing: Missing):
     values = graph.align(noisy, missing_ok=missing != "error")
     if sigma is not None and ((hasattr(sigma, "index") and hasattr(sigma, "to_numpy")) or isinstance(sigma, dict)):
         sigma = graph.aligned("sigma", sigma)
-    if missing != "error" and np.ndim(sigma) == 1 and np.shape(sigma) == values.shape[:1]:
+    if missing != "error" and np.shape(sigma) == values.shape[:1] and np.asarray(sigma).dtype.kind == "f":
         lost = np.isnan(values).reshape(len(values), -1).any(axis=1)
-        sigma = np.where(lost, 1.0, sigma)  # the noise of a value that is not there does not matter
+        sigma = np.where(lost & np.isnan(sigma), 1.0, sigma)  # the noise of a value that is not there does not matter
     sigma = None if sigma is None else checked_sigma(sigma, graph.n)
     if sigma is not None and values.dtype == np.float32 and np.max(sigma) > LARGEST_FLOAT32:
         msg = f"sigma must be at most {LARGEST_FLOAT32:g} in size for a signal of float32; got {np.max(sigma):g}; use float64, or rescale both"
