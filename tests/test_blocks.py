@@ -17,6 +17,7 @@ from hushgraph.neighbourhoods import block_partition
 from hushgraph.risk import probes
 from hushgraph.transform import forward, inverse
 
+from .samples import sixty_nodes, waves_and_spikes
 from .strategies import graphs
 
 SIGMA, DRAWS, FALSE_ALARM = 1.3, 2000, 1e-6
@@ -24,18 +25,12 @@ SIGMA, DRAWS, FALSE_ALARM = 1.3, 2000, 1e-6
 
 @pytest.fixture(scope="module")
 def graph():
-    """Sixty nodes with random weights, in several components, isolated nodes among them."""
-    bare = hg.datasets.random_geometric(60, radius=0.16, seed=1)
-    edges = np.array(bare.adjacency.nonzero()).T
-    edges = edges[(edges[:, 0] < edges[:, 1]) & (edges[:, 1] != 59)]
-    return hg.Graph.from_edges(edges, n=60, weights=np.random.default_rng(2).uniform(0.3, 3, len(edges)))
+    return sixty_nodes()
 
 
 @pytest.fixture(scope="module")
 def truth(graph):
-    signal = 3 * np.sin(np.linspace(0, 4, graph.n))
-    signal[::9] += 4
-    return signal
+    return waves_and_spikes(graph.n)
 
 
 def unit_probes(n, sigma=1.0):

@@ -18,7 +18,7 @@ from hushgraph.cli import app
 from hushgraph.experiments import cells as cells_file
 from hushgraph.experiments import snr_table, table_nyc
 from hushgraph.experiments.cells import Cells
-from hushgraph.experiments.reproduce import EXPERIMENTS, publish, reproduce
+from hushgraph.experiments.reproduce import BEYOND, EXPERIMENTS, publish, reproduce
 from hushgraph.experiments.snr_table import ESTIMATES, OURS, best_methods, paired, run_table, summary
 from hushgraph.experiments.stage import Stage
 
@@ -29,12 +29,12 @@ TABLES = {"table-nyc": 8, "table-nyc-weighted": 8, "table-sf": 3, "table-nyc-new
 @pytest.fixture(scope="module")
 def smoke(tmp_path_factory):
     folder = tmp_path_factory.mktemp("smoke")
-    return folder / "smoke", reproduce("all", folder, smoke=True, methods=["sgwt_scaled"])
+    return folder / "smoke", reproduce(["all", *BEYOND], folder, smoke=True, methods=["sgwt_scaled", *OURS])
 
 
 def test_every_experiment_has_rows_and_files(smoke):
     folder, found = smoke
-    assert list(found) == list(EXPERIMENTS)
+    assert list(found) == [*EXPERIMENTS, *BEYOND]
     for name, rows in found.items():
         assert rows, name
         assert (folder / f"{name}.md").read_text().startswith("## ")
@@ -81,7 +81,7 @@ def test_finished_cells_are_not_computed_again(smoke, monkeypatch):
     seen = []
     real = Cells.__init__
     monkeypatch.setattr(Cells, "__init__", lambda self, *a, **k: seen.append(self) or real(self, *a, **k))
-    again = reproduce(["all"], folder.parent, smoke=True, methods=["sgwt_scaled"])
+    again = reproduce(["all", *BEYOND], folder.parent, smoke=True, methods=["sgwt_scaled", *OURS])
     assert [cells.computed for cells in seen] == [0]
     assert again == found
 
@@ -198,7 +198,7 @@ def test_the_table_of_new_york(data_folder, tmp_path, monkeypatch):
     """Three columns, four realizations: oracle and the paper's method are where they were seen, and ours are far above the oracle."""
     monkeypatch.setattr(snr_table, "REALIZATIONS", 4)
     monkeypatch.setattr(snr_table, "ESTIMATES", {"SGWT_MSE": polynomial_oracle, "SGWT_SURE_MC": snr_table.sgwt_sure_mc})
-    stage = Stage(tmp_path, Cells(tmp_path / "cells"))
+    stage = Stage(tmp_path, Cells(tmp_path / "cells"), methods=("let", "combination", "auto"))
     table = replace(table_nyc.TABLE, columns=tuple(table_nyc.TABLE.columns[k] for k in (1, 6, 7)))
     means = {
         (method, sigma): mean for (method, _, _, sigma), (mean, _) in summary(run_table(stage, table, stage.manhattan)).items()

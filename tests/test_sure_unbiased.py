@@ -10,6 +10,8 @@ from scipy import stats
 
 import hushgraph as hg
 
+from .samples import sixty_nodes, waves_and_spikes
+
 LAPLACIANS = ["combinatorial", "normalized", "random_walk"]
 FRAMES = ["exact", "chebyshev"]
 RULES = [("soft", None), ("james_stein", None), ("power", 3.0)]
@@ -18,18 +20,12 @@ SIGMA, DRAWS, FALSE_ALARM = 1.3, 4000, 1e-6
 
 @pytest.fixture(scope="module")
 def graph():
-    """Sixty nodes with random weights, in two components and two isolated nodes."""
-    bare = hg.datasets.random_geometric(60, radius=0.16, seed=1)
-    edges = np.array(bare.adjacency.nonzero()).T
-    edges = edges[(edges[:, 0] < edges[:, 1]) & (edges[:, 1] != 59)]
-    return hg.Graph.from_edges(edges, n=60, weights=np.random.default_rng(2).uniform(0.3, 3, len(edges)))
+    return sixty_nodes()
 
 
 @pytest.fixture(scope="module")
 def truth(graph):
-    signal = 3 * np.sin(np.linspace(0, 4, graph.n))
-    signal[::9] += 4
-    return signal
+    return waves_and_spikes(graph.n)
 
 
 @pytest.fixture(scope="module")

@@ -21,7 +21,7 @@ from hushgraph.filters import Filters
 from hushgraph.graph import Graph
 from hushgraph.refine import refine
 from hushgraph.result import Denoised, NodeRisk, per_signal
-from hushgraph.sgwt import Noise, Settings, timed
+from hushgraph.sgwt import Noise, Settings, average, timed
 from hushgraph.sums import block_sum
 
 SMALL, LARGE = 500, 2**17  # nodes: below, few candidates; above, those of `let`
@@ -103,7 +103,8 @@ def denoise_combined(graph: Graph, values: np.ndarray, sigma, settings: Settings
             filters = Filters.of(graph, noise, n_probes=settings.n_probes, law=settings.law, seed=settings.seed)
     parts = [_estimate(graph, filters, y, noise, settings, timings) for y in planes]
     accounts = [part.account for part in parts]
-    details = {name: accounts[0][name] if ndim == 1 else [one.get(name) for one in accounts] for name in accounts[0]}
+    names = dict.fromkeys(name for account in accounts for name in account)  # signals may be treated differently
+    details = {name: accounts[0][name] if ndim == 1 else [account.get(name) for account in accounts] for name in names}
     sure, variance = (np.stack([getattr(part, name) for part in parts]) for name in ("sure", "variance"))
     return Denoised(
         signal=np.stack([part.signal for part in parts], axis=1).reshape(values.shape).astype(values.dtype, copy=False),
@@ -162,31 +163,21 @@ def _counts(graph: Graph, y: np.ndarray, noise: Noise, timings: dict) -> CountsE
 
 
 def _averaged(y: np.ndarray, noise: Noise, counts: Estimate, linear: Estimate) -> Estimate:
-    """Counts with a share of the combination. SURE of an average is exact; its standard error is an upper bound (traces are convex)."""
-    shares = (1 - HEDGE, HEDGE)
-
-    def mean(one, other):
-        return shares[0] * one + shares[1] * other
-
-    signal = mean(counts.signal, linear.signal)
-    gain = (y - signal) ** 2 - mean((y - counts.signal) ** 2, (y - linear.signal) ** 2)  # never above 0
-    se = mean(counts.risk_se**2, linear.risk_se**2) + 4 * float(block_sum(noise.weigh(gain)))
+    """Counts with a share of the combination."""
+    both, shares = (counts, linear), np.array([1 - HEDGE, HEDGE])
+    signal, risk, risk_se, gain = average(
+        y, np.stack([one.signal for one in both]), [one.risk for one in both], [one.risk_se for one in both], noise, shares
+    )
     account = {
         "why": f"the signal cannot be negative: {shares[0]:.0%} of the empirical-Bayes estimate, {shares[1]:.0%} of the combination",
         "counts": counts.account["counts"],
         "features": counts.account["features"],
-        "divergence": mean(counts.account["divergence"], linear.account["divergence"]),
+        "divergence": float(shares @ [one.account["divergence"] for one in both]),
         "combination": linear.account,
     }
-    return replace(
-        counts,
-        signal=signal,
-        risk=mean(counts.risk, linear.risk) + float(block_sum(gain)),
-        risk_se=float(np.sqrt(max(se, 0.0))),
-        probe_se=HEDGE * linear.probe_se,
-        sure=mean(counts.sure, linear.sure) + gain,
-        account=account,
-    )
+    sure = shares @ np.stack([one.sure for one in both]) + gain
+    probe_se = HEDGE * linear.probe_se
+    return replace(counts, signal=signal, risk=risk, risk_se=risk_se, probe_se=probe_se, sure=sure, account=account)
 
 
 def _doubt(y: np.ndarray, noise: Noise, linear: Estimate, found: CountsEstimate) -> float:
@@ -197,7 +188,7 @@ def _doubt(y: np.ndarray, noise: Noise, linear: Estimate, found: CountsEstimate)
 
 
 def _counts_risk(y: np.ndarray, noise: Noise, found: CountsEstimate) -> float:
-    return found.sure + 2 * noise.total(len(y)) / len(y) * (found.active + COUNTS_FREEDOM)
+    return found.sure + 2 * noise.mean(len(y)) * (found.active + COUNTS_FREEDOM)
 
 
 def _account(first: Combination, last: Combination, plan: Plan) -> dict[str, Any]:
@@ -227,28 +218,27 @@ def _weights(found: Combination) -> dict[str, float]:
 
 
 def _of_combination(seen: Observation, found: Combination, offset: float, account: dict) -> Estimate:
-    """Standard errors from the derivative along the probes; see `sgwt.risk_errors` for the formula. The offset costs one freedom."""
+    """Standard errors from the derivative along the probes. The offset costs one freedom."""
     noise, n, probed = seen.noise, seen.graph.n, seen.filters.probes
     moved = found.push
     trace = noise.variance * float(np.mean([block_sum(noise.weigh(row**2)) for row in moved]))
     square = (seen.y - found.signal) ** 2
-    se = np.sqrt(max(4 * float(block_sum(noise.weigh(square))) + 4 * trace - 2 * noise.fourth(n), 0.0))
     divergence = noise.variance * np.mean(probed.eps * moved, axis=0)
     sure = square - noise.weigh(np.ones(n)) + 2 * divergence
     variance = noise.variance * np.mean(moved**2, axis=0)
     probe_se = float(np.sqrt(8 * trace / probed.count))
-    risk = found.risk + (2 * noise.total(n) / n if offset else 0.0)
-    return Estimate(found.signal + offset, risk, float(se), probe_se, sure, variance, False, account)
+    risk = found.risk + (2 * noise.mean(n) if offset else 0.0)
+    return Estimate(found.signal + offset, risk, noise.risk_se(square, trace), probe_se, sure, variance, False, account)
 
 
 def _of_counts(y: np.ndarray, noise: Noise, found: CountsEstimate, account: dict) -> Estimate:
     """Its divergence is exact, node by node: posterior variance over noise variance."""
     own, square = noise.weigh(np.ones(len(y))), (y - found.signal) ** 2
-    se = np.sqrt(max(float(block_sum(4 * own * square + 4 * found.variance**2)) - 2 * noise.fourth(len(y)), 0.0))
+    se = noise.risk_se(square, float(block_sum(found.variance**2)))
     sure = square - own + 2 * found.variance
     account = {
         **account,
         "divergence": float(block_sum(found.variance / own)),
         "features": {"active": found.active, "coordinates": found.coordinates},
     }
-    return Estimate(found.signal, _counts_risk(y, noise, found), float(se), 0.0, sure, found.variance, True, account)
+    return Estimate(found.signal, _counts_risk(y, noise, found), se, 0.0, sure, found.variance, True, account)

@@ -118,7 +118,7 @@ def constant(seen: Observation) -> Columns:
         means = np.bincount(label, x, minlength=len(sizes)) / sizes
         return np.stack([np.where(nodes, means[label], 0.0) for nodes in sets])
 
-    share = seen.noise.weigh(1 / sizes[label]) / seen.noise.variance
+    share = seen.own / sizes[label]
     divergence = np.array([block_sum(np.where(nodes, share, 0.0)) for nodes in sets])
     names = tuple(f"constant {k + 1}" for k in range(len(sets)))
 
@@ -206,13 +206,13 @@ def _gated_divergence(seen: Observation, gate: Pilot, kept: tuple[np.ndarray, ..
     filters, n = seen.filters, seen.graph.n
     if gate.spread == 0:
         return np.zeros((len(kept), filters.n_scales))
-    moved = filters.wavelets(seen.noise.weigh(filters.pilot(gate.z)) / seen.noise.variance)
+    moved = filters.wavelets(seen.own * filters.pilot(gate.z))
     moved *= gate.z
     stays = float(chebyshev_values(filters.coefficients[-1:], [0.0], upper=filters.frame.lambda_upper)[0, 0])  # P 1 = stays 1
     if seen.noise.per_node is None:
         moved += stays * filters.frame.filters([0.0])
     else:
-        moved += stays * filters.wavelets(seen.noise.per_node**2)
+        moved += stays * filters.wavelets(seen.own)
     moved /= -n
     moved += filters.probes.cross
     moved *= STEEPNESS * gate.gate * (1 - gate.gate) / gate.spread
@@ -272,11 +272,10 @@ def blocks(seen: Observation) -> Columns:
 
 def spikes(seen: Observation) -> Columns:
     """What stands out of its surroundings: h_t(y - P y) for no smoother and for each of them."""
-    probed, n = seen.filters.probes, seen.graph.n
-    own = seen.noise.weigh(np.ones(n)) / seen.noise.variance
+    probed = seen.filters.probes
     rest = np.concatenate([seen.y[None], seen.y - seen.parts.smooth])
-    scale = np.concatenate([np.sqrt(own)[None], probed.spread])
-    left = np.concatenate([own[None], probed.left])
+    scale = np.concatenate([np.sqrt(seen.own)[None], probed.spread])
+    left = np.concatenate([seen.own[None], probed.left])
     kept, slope = zip(*(_thresholded(rest, t * seen.sigma, scale) for t in SPIKES), strict=True)
 
     def push(a):
@@ -319,9 +318,8 @@ def tv(seen: Observation) -> Columns:
 def _pieces(seen: Observation, names: tuple[str, ...], values: np.ndarray, labels: list[list[np.ndarray]]) -> Columns:
     """Means of estimates that are constant on pieces: each is locally the mean of y over its pieces, plus a constant."""
     sizes = [[np.bincount(label) for label in some] for some in labels]
-    own = seen.noise.weigh(np.ones(seen.graph.n)) / seen.noise.variance
     divergence = [
-        np.mean([block_sum(own / size[label]) for label, size in zip(some, count, strict=True)])
+        np.mean([block_sum(seen.own / size[label]) for label, size in zip(some, count, strict=True)])
         for some, count in zip(labels, sizes, strict=True)
     ]
 

@@ -69,7 +69,12 @@ class Observation:
 
     @property
     def typical_sigma(self) -> float:
-        return self.sigma if self.noise.per_node is None else float(np.sqrt(np.mean(self.noise.per_node**2)))
+        return float(np.sqrt(self.noise.mean(self.graph.n)))
+
+    @cached_property
+    def own(self) -> np.ndarray:
+        """Variance of the noise at each node, in units of `noise.variance`."""
+        return self.noise.weigh(np.ones(self.graph.n)) / self.noise.variance
 
     @cached_property
     def parts(self) -> Parts:

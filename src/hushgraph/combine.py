@@ -81,30 +81,30 @@ def combine(seen: Observation, sets: Sets) -> Combination:
     groups = tuple(dict.fromkeys(group for some in sets.values() for group in some))
     columns = candidates(seen, groups)
     fits = fit(columns, seen.y, seen.noise, sets)
-    shares = fits.shares(seen.noise.total(seen.graph.n) / seen.graph.n)
-    return averaged(seen, columns, fits, shares)
+    return averaged(seen, columns, fits)
 
 
-def averaged(seen: Observation, columns: Columns, fits: Fits, shares: np.ndarray) -> Combination:
-    """The fits in these shares."""
+def averaged(seen: Observation, columns: Columns, fits: Fits) -> Combination:
+    """The fits in their shares."""
+    shares = fits.shares(seen.noise.mean(seen.graph.n))
     weights = shares @ fits.weights
     signal = columns.combined(weights)
-    residual = float(block_sum((seen.y - signal) ** 2))
-    sure = (
-        residual - seen.noise.total(seen.graph.n) + 2 * seen.noise.variance * float(weights @ np.maximum(columns.divergence, 0.0))
-    )
-    return Combination(columns, weights, signal, sure, float(shares @ fits.optimism), fits, shares)
+    return Combination(columns, weights, signal, _sure(seen, columns, weights, signal), float(shares @ fits.optimism), fits, shares)
 
 
 def alone(seen: Observation, group: Group) -> Combination:
     """A single candidate as it is."""
-    columns = candidates(seen, (group,))
-    one, n = np.ones(1), seen.graph.n
-    residual = float(block_sum((seen.y - columns.values[0][0]) ** 2))
-    sure = residual - seen.noise.total(n) + 2 * seen.noise.variance * float(columns.divergence[0])
-    tuned = 2 * seen.noise.total(n) / n * columns.tuned
+    columns, one = candidates(seen, (group,)), np.ones(1)
+    signal = columns.values[0][0]
+    sure, tuned = _sure(seen, columns, one, signal), 2 * seen.noise.mean(seen.graph.n) * columns.tuned
     fits = Fits({group: (group,)}, one[None], np.array([sure]), tuned, np.array([sure]))
-    return Combination(columns, one, columns.values[0][0], sure, float(tuned[0]), fits, one)
+    return Combination(columns, one, signal, sure, float(tuned[0]), fits, one)
+
+
+def _sure(seen: Observation, columns: Columns, weights: np.ndarray, signal: np.ndarray) -> float:
+    """SURE of the combination; a divergence below 0 comes from the probes."""
+    divergence = float(weights @ np.maximum(columns.divergence, 0.0))
+    return float(block_sum((seen.y - signal) ** 2)) - seen.noise.total(seen.graph.n) + 2 * seen.noise.variance * divergence
 
 
 def fit(columns: Columns, y: np.ndarray, noise: Noise, sets: Sets, *, most: float = MOST) -> Fits:
@@ -114,7 +114,7 @@ def fit(columns: Columns, y: np.ndarray, noise: Noise, sets: Sets, *, most: floa
     alive = norms > DROPPED * np.sqrt(products[-1, -1])
     unit = np.where(alive, norms, 1.0)
     gram = products[:-1, :-1] / np.outer(unit, unit)
-    typical = noise.total(len(y)) / len(y)
+    typical = noise.mean(len(y))
     size = np.sqrt(products[-1, -1]) or 1.0  # weights are found for y of norm 1, so that units do not matter
     spent = noise.variance * np.maximum(columns.divergence, 0.0) + typical * columns.tuned
     target = (products[:-1, -1] - spent) / unit
@@ -132,11 +132,11 @@ def fit(columns: Columns, y: np.ndarray, noise: Noise, sets: Sets, *, most: floa
     return Fits(sets, weights, sure, optimism, constant - np.where(alive, np.maximum(target, 0.0), 0.0) ** 2)
 
 
-def bounded_minimum(gram: np.ndarray, target: np.ndarray, most: np.ndarray) -> np.ndarray:
+def bounded_minimum(gram: np.ndarray, target: np.ndarray, most, *, ridge: float = RIDGE) -> np.ndarray:
     """argmin of a'Ga - 2 a'b over 0 <= a <= most, with a little ridge."""
     if len(target) == 0:
         return target
-    root = linalg.cholesky(gram + RIDGE * np.eye(len(target)))
+    root = linalg.cholesky(gram + ridge * np.eye(len(target)))
     right = linalg.solve_triangular(root, target, trans="T")
     a = optimize.nnls(root, right, maxiter=100 * len(target))[0]
     if np.any(a > most):

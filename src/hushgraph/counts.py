@@ -20,9 +20,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numba import njit
-from scipy import linalg, optimize, special
+from scipy import optimize, special
 
 from hushgraph.checks import checked_sigma
+from hushgraph.combine import bounded_minimum
 from hushgraph.graph import Graph, checked_graph
 from hushgraph.sums import block_product, block_sum
 from hushgraph.surroundings import Surroundings, surroundings
@@ -250,9 +251,8 @@ def nonnegative_least_squares(columns: np.ndarray, y: np.ndarray, weights: np.nd
     size = np.sqrt(np.diag(gram))
     scale = np.divide(1.0, size, out=np.zeros_like(size), where=size > 0)
     target = scale * block_product(columns, (weights * y)[:, None])[:, 0]
-    factor = linalg.cholesky(gram * np.outer(scale, scale) + np.diag(RIDGE + (scale == 0)), lower=True)
-    solution, _ = optimize.nnls(factor.T, linalg.solve_triangular(factor, target, lower=True), maxiter=50 * len(target))
-    return scale * solution
+    unit = gram * np.outer(scale, scale) + np.diag((scale == 0).astype(float))
+    return scale * bounded_minimum(unit, target, np.inf, ridge=RIDGE)
 
 
 # ---- prior (a): two Gammas ---------------------------------------------------------------------------------------

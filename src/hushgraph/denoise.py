@@ -24,9 +24,8 @@ from hushgraph.graph import Graph, checked_graph
 from hushgraph.observation import Noisy
 from hushgraph.result import Denoised, NodeRisk, like_input, per_signal
 from hushgraph.risk import Law, estimate_sigma
-from hushgraph.sgwt import Noise, Settings, timed
+from hushgraph.sgwt import Noise, Settings, average, timed
 from hushgraph.shrink import Rule, sure_exponent
-from hushgraph.sums import block_sum
 from hushgraph.threshold import Candidates, Level
 from hushgraph.transform import checked_frame_of
 from hushgraph.wavelets import denoise_wavelets
@@ -186,10 +185,7 @@ def _column_graphs(columns, noisy, values: np.ndarray) -> list[Graph]:
 
 
 def _denoise_together(graph, paths, values, sigma, settings, timings, missing) -> Denoised:
-    """All columns as one signal on the product of the graph with each path; the mean of the results.
-
-    SURE is exact for a mean (divergences are averaged); its standard error is an upper bound (traces are convex).
-    """
+    """All columns as one signal on the product of the graph with each path; the mean of the results."""
     flat = np.ascontiguousarray(values).ravel()
     each = np.repeat(sigma, values.shape[1]) if isinstance(sigma, np.ndarray) else sigma
     settings = replace(settings, groups=np.tile(np.arange(values.shape[1]), len(values)))
@@ -199,11 +195,9 @@ def _denoise_together(graph, paths, values, sigma, settings, timings, missing) -
             product = _product(graph, path, k)
         parts.append(_denoise_values(product, flat, each, settings, timings, missing))
         each = parts[0].sigma
-    noise, signal = Noise.of(each), np.mean([part.signal for part in parts], axis=0)
-    square, squares = ((flat - signal) ** 2, [(flat - part.signal) ** 2 for part in parts])
-    gain = np.nan_to_num(square - np.mean(squares, axis=0))  # at most 0; 0 where there was no value
-    risk = np.mean([part.risk for part in parts]) + block_sum(gain)
-    risk_se = np.sqrt(max(np.mean([part.risk_se**2 for part in parts]) + 4 * block_sum(noise.weigh(gain)), 0.0))
+    signals, shares = np.stack([part.signal for part in parts]), np.full(len(parts), 1 / len(parts))
+    risks, errors = ([getattr(part, name) for part in parts] for name in ("risk", "risk_se"))
+    signal, risk, risk_se, gain = average(flat, signals, risks, errors, Noise.of(each), shares)
     terms = [part.node_risk for part in parts]
     known = terms[0].known
     sure = np.mean([term.sure for term in terms], axis=0) + (gain if known is None else gain[known])
@@ -213,8 +207,8 @@ def _denoise_together(graph, paths, values, sigma, settings, timings, missing) -
         parts[0],
         signal=signal.reshape(values.shape).astype(values.dtype, copy=False),
         sigma=parts[0].sigma if sigma is None else sigma,
-        risk=float(risk),
-        risk_se=float(risk_se),
+        risk=risk,
+        risk_se=risk_se,
         probe_se=max(part.probe_se for part in parts),
         thresholds=[part.thresholds for part in parts],
         details={**shared, "columns": paths, "parts": [part.details for part in parts]},

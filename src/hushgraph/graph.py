@@ -35,6 +35,7 @@ from hushgraph.kernels.layout import Layout, prepare
 from hushgraph.spectrum import Spectrum, laplacian_spectrum
 
 LaplacianKind = Literal["combinatorial", "normalized", "random_walk"]
+METRES_PER_DEGREE = 111_320.0, 110_540.0  # of longitude at the equator, of latitude
 
 
 @dataclass(frozen=True, eq=False)

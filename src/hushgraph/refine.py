@@ -27,8 +27,7 @@ def refine(seen: Observation, first: Combination) -> Combination:
     names = ("first", *(f"wiener {c:g}" for c in WIENER), *(f"outliers {t:g}" for t in OUTLIERS), "kept", "kept squared")
     values = np.stack([first.signal, *(value for value, _ in stages)])
     moved = np.stack([moved_p, *(change for _, change in stages)])
-    typical = seen.noise.total(seen.graph.n) / seen.graph.n
-    known, spent = float(first.weights @ first.columns.divergence), first.optimism / (2 * typical)
+    known, spent = float(first.weights @ first.columns.divergence), first.optimism / (2 * seen.noise.mean(seen.graph.n))
     divergence, alike = _divergences(seen, moved, known)
     columns = Columns(
         names,
@@ -39,7 +38,7 @@ def refine(seen: Observation, first: Combination) -> Combination:
         places={"first": np.arange(1), "second": np.arange(1, len(names))},
     )
     fits = fit(columns, seen.y, seen.noise, {"first": ("first",), "both": ("first", "second")}, most=1.0)
-    return averaged(seen, columns, fits, fits.shares(typical))
+    return averaged(seen, columns, fits)
 
 
 def _divergences(seen: Observation, moved: np.ndarray, known: float) -> tuple[np.ndarray, np.ndarray]:

@@ -40,6 +40,10 @@ class Noise:
         """sum_i sigma_i^2: the risk of doing nothing."""
         return n * self.variance if self.per_node is None else float(block_sum(self.per_node**2))
 
+    def mean(self, n: int) -> float:
+        """The mean of sigma_i^2."""
+        return self.total(n) / n
+
     def fourth(self, n: int) -> float:
         """sum_i sigma_i^4."""
         return n * self.variance**2 if self.per_node is None else float(block_sum(self.per_node**4))
@@ -47,6 +51,14 @@ class Noise:
     def weigh(self, values: np.ndarray) -> np.ndarray:
         """sigma_i^2 times values, nodes in the last axis."""
         return self.variance * values if self.per_node is None else self.per_node**2 * values
+
+    def risk_se(self, square: np.ndarray, trace: float) -> float:
+        """Standard error of SURE as an estimate of the loss, from the squared residuals and tr((Sigma J)^2).
+
+        Its square, 4 <y - fhat, Sigma (y - fhat)> + 4 tr((Sigma J)^2) - 2 tr(Sigma^2), is unbiased for the mean squared difference of the
+        two at fixed thresholds and weights; J is the Jacobian of the estimator.
+        """
+        return float(np.sqrt(max(4 * float(block_sum(self.weigh(square))) + 4 * trace - 2 * self.fourth(len(square)), 0.0)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,16 +133,14 @@ def estimates(frames: list[Frame], planes: np.ndarray, noise: Noise, settings: S
 def risk_errors(part: Estimate, m: int, planes, noise: Noise, probed: Probed, slope: np.ndarray, law: Law, timings: dict):
     """risk_se and probe_se of signal m, and what `NodeRisk` needs: SURE and variance node by node.
 
-    risk_se^2 = 4 <y - fhat, Sigma (y - fhat)> + 4 tr((Sigma J)^2) - 2 tr(Sigma^2), which is unbiased for the mean squared
-    difference of risk and actual loss at fixed thresholds; J = S diag(slope) W is the Jacobian of the estimator.
+    The Jacobian of the estimator is J = S diag(slope) W.
     probe_se^2 is Proposition 2 with its last sum replaced by the least it can be.
     """
     n = planes.shape[1]
     with timed(timings, "risk error"):
         trace, frobenius, divergence, variance = _traces(part, probed, slope[m], noise)
     square = np.square(part.signal[m] - planes[m], dtype=np.float64)
-    residual = float(block_sum(noise.weigh(square)))
-    risk_se = np.sqrt(max(4 * residual + 4 * trace - 2 * noise.fourth(n), 0.0))
+    risk_se = noise.risk_se(square, trace)
     nodes = square - noise.weigh(np.ones(n)) + 2 * divergence, variance
     if probed.weights_from != "probes":
         return risk_se, 0.0 if probed.weights_from == "exact" else np.nan, *nodes
@@ -242,6 +252,17 @@ def _traces(part: Estimate, probed: Probed, slope: np.ndarray, noise: Noise):
     trace, frobenius = (noise.variance * float(np.mean(block_sum(part))) for part in both)
     divergence = noise.variance * np.mean(np.multiply(eps, ahead, dtype=np.float64), axis=0)
     return trace, frobenius, divergence, noise.variance * np.mean(np.square(ahead, dtype=np.float64), axis=0)
+
+
+def average(y: np.ndarray, signals: np.ndarray, risks, errors, noise: Noise, shares: np.ndarray):
+    """Estimates (k, n) of y in these shares: the signal, its risk and risk_se, and what SURE gains at each node over the mean of theirs.
+
+    SURE is exact for an average (divergences are averaged); its standard error is an upper bound (traces are convex).
+    """
+    signal = shares @ signals
+    gain = np.nan_to_num((y - signal) ** 2 - shares @ (y - signals) ** 2)  # at most 0; 0 where there is no value
+    spread = shares @ np.square(errors) + 4 * block_sum(noise.weigh(gain))
+    return signal, float(shares @ np.asarray(risks) + block_sum(gain)), float(np.sqrt(max(spread, 0.0))), gain
 
 
 @contextmanager

@@ -20,7 +20,7 @@ from numba import njit
 from scipy import sparse
 from scipy.spatial import cKDTree
 
-from hushgraph.graph import Graph
+from hushgraph.graph import METRES_PER_DEGREE, Graph
 
 HOP_WIDTHS = (1.0, 2.0, 3.5, 6.0)
 WIDTHS = (0.9, 1.8, 3.6, 7.8)  # median edges: 75, 150, 300 and 650 m on the streets of Manhattan
@@ -30,7 +30,6 @@ LEAST_WEIGHT = 0.03  # Gaussians are cut here
 MOST_NEIGHBOURS = (128, 256, 512, 1024)  # of one node, by width: what images with eight neighbours need; only hubs have more
 MOST_STEPS = 64  # of one node in what walks are made of
 SAMPLES_PER_EDGE, MOST_SAMPLES = 8, 1_000_000
-METRES_PER_DEGREE = (111_320.0, 110_540.0)  # of longitude at the equator, of latitude
 
 
 @dataclass(frozen=True, eq=False)

@@ -39,10 +39,9 @@ from hushgraph.datasets.catalogue import (
 from hushgraph.datasets.graph_files import read_snap
 from hushgraph.datasets.pickup_files import Pickups, read_cabspotting, read_tlc
 from hushgraph.datasets.sources import DataFile, DataUnavailable, fetch_file, find_file, missing_file
-from hushgraph.graph import Graph
+from hushgraph.graph import METRES_PER_DEGREE, Graph
 
 _NEAR = 200.0  # metres; pickups further from every intersection are dropped
-_METRES = np.array([111_320.0, 110_540.0])  # a degree of longitude (at the equator) and of latitude, as for the prepared signals
 
 
 @dataclass(frozen=True, eq=False)
@@ -367,7 +366,7 @@ def _counts(graph: Graph, pickups: Pickups, near: float) -> np.ndarray:
     """Pickups at their nearest node, in a local equirectangular projection; those further than `near` metres are dropped."""
     assert graph.coords is not None
     lat = graph.coords[:, 1]
-    scale = _METRES * [np.cos(np.radians((lat.min() + lat.max()) / 2)), 1.0]
+    scale = np.array(METRES_PER_DEGREE) * [np.cos(np.radians((lat.min() + lat.max()) / 2)), 1.0]
     places = np.stack([pickups["lon"], pickups["lat"]], axis=1)
     known = np.isfinite(places).all(axis=1)
     distance, node = cKDTree(graph.coords * scale).query(places[known] * scale)

@@ -79,7 +79,7 @@ def _draw_maps(nodes: list[dict], path: Path) -> None:
     panels = {"truth": "truth", "noisy": "noisy", **PANELS, "combination": "auto: combination", "auto": "auto, nonnegative"}
     values = {name: np.array([row[name] for row in nodes]) for name in panels}
     top = float(np.quantile(values["truth"], 0.995))
-    with output.figure(path, size=(13, 7.4), panels=(2, 4)) as axes:
+    with output.figure(path, size=(13, 7.4), panels=(2, 4), dpi=90) as axes:  # eight maps of thin lines: large files
         for ax, (name, title) in zip(np.ravel(axes), panels.items(), strict=True):
             plot_graph_signal(graph, values[name], ax=ax, vmin=-top, vmax=top, colorbar=False)
             quality = "" if name == "truth" else f": {snr(values['truth'], values[name]):.1f} dB"

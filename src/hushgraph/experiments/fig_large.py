@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from hushgraph.experiments.output import figure, is_generated, markdown, write_files
-from hushgraph.experiments.snr_table import ESTIMATES, MORE, PROBES, dfs, snr_of
+from hushgraph.experiments.snr_table import ESTIMATES, PROBES, dfs, snr_of
 from hushgraph.experiments.stage import Stage
 from hushgraph.observation import Noisy
 from hushgraph.signals import bernoulli_signal
@@ -40,8 +40,10 @@ def run(stage: Stage) -> list[dict]:
     p = 0.05 if stage.smoke else 0.001
     truth = bernoulli_signal(place.graph, p=p, k=4, rng=0)
     place = replace(place, signals={"f": truth}, main="f")
-    more = [method for method in stage.methods if method not in ("sgwt_exact", "counts", *MORE)]  # those are for smaller graphs
-    methods = dict.fromkeys(("SGWT_SURE_MC", "sgwt_deep", "let", "auto", "DFS_MSE", "DFS_SURE", "DFS_MEAN_SURE", *more))
+    more = [
+        method for method in stage.methods if method not in ("sgwt_exact", "counts", "combination", "auto_graph_only")
+    ]  # not for roads
+    methods = dict.fromkeys(("SGWT_SURE_MC", "sgwt_deep", "DFS_MSE", "DFS_SURE", "DFS_MEAN_SURE", *more))
     rows = []
     for level in LEVELS[::3] if stage.smoke else LEVELS:
         sigma = float(np.sqrt(np.mean(truth**2))) * 10 ** (-level / 20)

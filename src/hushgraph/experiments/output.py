@@ -76,7 +76,7 @@ def write_text(path: Path, text: str) -> Path:
 
 
 @contextmanager
-def figure(path: Path, *, size=(7.2, 4.4), panels=(1, 1), **options):
+def figure(path: Path, *, size=(7.2, 4.4), panels=(1, 1), dpi: int = 200, **options):
     """Axes to draw into; saved as PNG and PDF beside each other, then closed."""
     plt = pyplot()
     style = {
@@ -90,6 +90,6 @@ def figure(path: Path, *, size=(7.2, 4.4), panels=(1, 1), **options):
             yield axes
             path.parent.mkdir(parents=True, exist_ok=True)
             for ending in (".png", ".pdf"):
-                drawing.savefig(path.with_suffix(ending), dpi=200, metadata={"CreationDate": None} if ending == ".pdf" else None)
+                drawing.savefig(path.with_suffix(ending), dpi=dpi, metadata={"CreationDate": None} if ending == ".pdf" else None)
         finally:
             plt.close(drawing)

@@ -160,11 +160,13 @@ def _workspace(layout, n_scales, dtype, chunks):
     mask = _window_mask(layout) if layout.wavefront else WHOLE
     length = mask + 1 + _widest(layout) if layout.wavefront else n  # with a tail, for a block that sticks out
     work = layout.workspace.get(key)
-    if work is None or len(work.windows) != chunks or len(work.rows) < n_scales:
+    if work is None or len(work.windows) != chunks:
         windows = np.empty((chunks, STEPS + 2, length), dtype)
-        work = _Workspace(np.empty((4, n), dtype), windows, mask, np.empty((n_scales, n), dtype))
-        if n_scales * n <= KEPT_VALUES or key not in layout.workspace:
-            layout.workspace[key] = work if n_scales * n <= KEPT_VALUES else work._replace(rows=work.rows[:0])
+        work = layout.workspace[key] = _Workspace(np.empty((4, n), dtype), windows, mask, np.empty((0, n), dtype))
+    if len(work.rows) < n_scales:
+        work = work._replace(rows=np.empty((n_scales, n), dtype))
+        if work.rows.size <= KEPT_VALUES:
+            layout.workspace[key] = work
     return work._replace(rows=work.rows[:n_scales])
 
 
