@@ -14,7 +14,7 @@ from hushgraph.filters import Filters
 from hushgraph.neighbourhoods import block_partition
 from hushgraph.risk import probes
 from hushgraph.sgwt import Noise
-from hushgraph.sums import block_dots, block_product, block_product_of
+from hushgraph.sums import block_dots, block_products, block_products_of
 
 N_PROBES = 60
 GRAPHS = {
@@ -59,13 +59,12 @@ def frozen(seen, group):
         return lambda moved: _whole(moved, group, chosen["betas"], chosen["thresholds"])
     if group == "blocks":
         chosen, probed = GROUPS[group](seen).chosen, seen.filters.probes
-        bands = np.stack([parts.rho for parts in probed.parts])
 
         def mixture(moved):
             total = 0
             for size, t, share in zip(SIZES, chosen["thresholds"], chosen["shares"], strict=True):
                 own = block_partition(seen.graph, size=size)
-                part = apply_block_thresholds(moved.parts.rho, own, t, probed.weights, bands, scale=probed.scale)[0]
+                part = apply_block_thresholds(moved.parts.rho, own, t, probed.weights, probed.rho, scale=probed.scale)[0]
                 total = total + share[:, None] * part
             return replace(GROUPS[group](seen), values=(seen.filters.synthesize(total[None]),))
 
@@ -172,12 +171,16 @@ def test_many_components_share_a_constant():
     assert columns.divergence.sum() == pytest.approx(parts)
 
 
-def test_products_of_blocks_are_products():
+@pytest.mark.parametrize("n", [0, 1, 3, 9, 515, 9000, 70_001])
+def test_products_of_blocks_are_products(n):
     rng = np.random.default_rng(0)
-    a, b = rng.normal(size=(9000, 3)), rng.normal(size=(9000, 5))
-    np.testing.assert_allclose(block_product(a, b), a.T @ b, rtol=1e-12)
-    np.testing.assert_allclose(block_product_of(9000, lambda nodes: (a[nodes], b[nodes])), a.T @ b, rtol=1e-12)
-    np.testing.assert_allclose(block_dots(a.T.copy(), b.T[:3].copy()), np.sum(a * b[:, :3], axis=0), rtol=1e-12)
+    a, b = rng.normal(size=(3, n)), rng.normal(size=(6, n))
+    for rows in (a, b):
+        np.testing.assert_allclose(block_products(rows), rows @ rows.T, rtol=1e-12, atol=1e-10)
+    np.testing.assert_allclose(block_products(a, b), a @ b.T, rtol=1e-12, atol=1e-10)
+    np.testing.assert_allclose(block_products(b, a), b @ a.T, rtol=1e-12, atol=1e-10)
+    np.testing.assert_allclose(block_products_of(n, lambda nodes: (b[:, nodes], None)), b @ b.T, rtol=1e-12, atol=1e-10)
+    np.testing.assert_allclose(block_dots(a, b[:3]), np.sum(a * b[:3], axis=1), rtol=1e-12, atol=1e-10)
 
 
 @pytest.mark.parametrize("n", [1, 2, 7])

@@ -61,6 +61,20 @@ def assert_kernels_agree(graph, *, degree, n_scales=3, laplacian="combinatorial"
         assert ours.dtype == plain.dtype == dtype
         assert ours.shape == plain.shape
         assert relative_error(ours, plain) <= TOLERANCE[np.dtype(dtype)], name
+    assert_moments_agree(layout, truth, theta, x, 2 / upper)
+
+
+def assert_moments_agree(layout, truth, theta, x, scale):
+    """x'T_k x from products of terms up to half the degree, against all the terms themselves; the bands are the same bits."""
+    count = theta.shape[1]
+    bands, moments = cpu.forward_with_moments(layout, theta, x, scale, n_moments=count)
+    assert np.array_equal(bands, cpu.forward(layout, theta, x, scale))
+    terms = reference.forward(truth, np.eye(count), x.astype(np.float64), scale)
+    expected = np.einsum("mn,mkn->mk", x.astype(np.float64), terms)
+    room = 1e-12 if x.dtype == np.float64 else 1e-4
+    np.testing.assert_allclose(moments, expected, rtol=0, atol=room * max(count, 10) * np.abs(expected).max(initial=1e-300))
+    alone = [cpu.forward_with_moments(layout, theta, one[None], scale, n_moments=count)[1][0] for one in x]
+    assert np.array_equal(moments, alone), "moments depend on the number of signals"
 
 
 def layered(widths, *, seed=0):

@@ -10,7 +10,7 @@ h_t(x) = x (1 - t^2 / x^2)_+ and its slope (1 + t^2 / x^2) where |x| > t:
     heat_bands   the first, then successive differences             the same differences
     bands        psi_j(L) y                                         their traces
     scaled       rho_j(L) h_t(rho_j(L) y), t with the local noise   sum_i weights_j(i) slope
-    gated        rho_j(L) [gate h_t(rho_j(L) y)]                    see `_gated_divergence`
+    gated        rho_j(L) [gate h_t(rho_j(L) y)]                    see `gated.py`
     spikes       h_t(y - P y)                                       sum_i sigma_i^2 (1 - P_ii) slope
     adaptive     the paper's estimator with local thresholds        sum_ij weights_j(i) slope
     betas        the same, with an exponent chosen for each scale   sum_ij weights_j(i) slope
@@ -22,18 +22,19 @@ h_t(x) = x (1 - t^2 / x^2)_+ and its slope (1 + t^2 / x^2) where |x| > t:
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from numba import njit, prange
 
 from hushgraph.betas import sure_betas
 from hushgraph.blocks import SIZES, block_jacobian, block_mixture
 from hushgraph.chains import depth_first_order, fused_lasso_path
-from hushgraph.chebyshev import chebyshev_values
 from hushgraph.columns import Columns, Observation
-from hushgraph.filters import HEAT, PILOT, SMOOTHERS, Parts
+from hushgraph.filters import HEAT, SMOOTHERS, Parts
+from hushgraph.gated import Gate, add_moved, shrunken
 from hushgraph.graph import Graph
+from hushgraph.kernels.cpu import cores_for
 from hushgraph.neighbourhoods import block_partition
 from hushgraph.sums import block_dots, block_sum
 from hushgraph.threshold import apply_thresholds, sure_thresholds
@@ -47,35 +48,7 @@ DFS_PENALTIES = (0.7, 1.5, 3.0, 6.0)  # in noise levels
 TV_PENALTIES = (0.35, 0.7, 1.2)
 ORDERS = 4
 LARGE, MOST_CONSTANTS = 30, 8  # components that get a constant: of at least so many nodes; so many get one of their own
-STEEPNESS = 2.0  # of the gate
 TUNING = 2.0  # degrees of freedom that a threshold chosen by SURE costs
-
-
-@dataclass(frozen=True, eq=False)
-class Pilot:
-    """The smooth p = P y, how many standard deviations z it is above its mean, and gate = logistic(2 z)."""
-
-    z: np.ndarray
-    spread: float
-    gate: np.ndarray
-
-    @classmethod
-    def of(cls, seen: Observation) -> Pilot:
-        p = seen.parts.smooth[PILOT]
-        mean = float(block_sum(p)) / len(p)
-        centred = p - mean
-        spread = float(np.sqrt(block_sum(centred**2) / len(p)))
-        spread = spread if spread > 1e-9 * abs(mean) else 0.0  # else it is rounding
-        z = centred / spread if spread > 0 else np.zeros_like(p)
-        return cls(z, spread, 1 / (1 + np.exp(-STEEPNESS * z)))
-
-    def push(self, smooth: np.ndarray) -> np.ndarray:
-        """Derivative of the gate along a probe whose P eps is `smooth`."""
-        if self.spread == 0:
-            return np.zeros_like(smooth)
-        n = len(smooth)
-        change = (smooth - block_sum(smooth) / n - self.z * (block_sum(self.z * smooth) / n)) / self.spread
-        return STEEPNESS * self.gate * (1 - self.gate) * change
 
 
 def candidates(seen: Observation, groups: tuple[Group, ...]) -> Columns:
@@ -86,18 +59,16 @@ def candidates(seen: Observation, groups: tuple[Group, ...]) -> Columns:
         group: np.arange(end - len(part.names), end) for group, part, end in zip(groups, parts, ends, strict=True)
     }
 
-    def push(a):
-        moved = np.zeros((1, 1))
+    def add(a, moved):
         for group, part in zip(groups, parts, strict=True):
             if np.any(a[places[group]]):
-                moved = moved + part.push(a[places[group]])
-        return np.broadcast_to(moved, seen.filters.probes.eps.shape)
+                part.add(a[places[group]], moved)
 
     names = tuple(name for part in parts for name in part.names)
     values = tuple(rows for part in parts for rows in part.values)
     chosen = {f"{group}: {name}": found for group, part in zip(groups, parts, strict=True) for name, found in part.chosen.items()}
     divergence, tuned = (np.concatenate([getattr(part, name) for part in parts]) for name in ("divergence", "tuned"))
-    return Columns(names, values, divergence, push, tuned, places, chosen)
+    return Columns(seen.filters, names, values, divergence, add, tuned, places, chosen)
 
 
 # ---- linear ------------------------------------------------------------------------------------------------------------
@@ -105,27 +76,35 @@ def candidates(seen: Observation, groups: tuple[Group, ...]) -> Columns:
 
 def constant(seen: Observation) -> Columns:
     """A column for the mean of each large component, the largest first; those after them share one, and all small ones together."""
-    label, sizes = seen.graph.components, np.bincount(seen.graph.components)
+    label = seen.graph.components
+    sizes = np.bincount(label)
     order = np.argsort(-sizes, kind="stable")
-    large = order[sizes[order] >= LARGE]
-    small = np.isin(label, order[len(large) :])
-    label = np.where(small, order[-1], label) if small.any() else label  # they are one
-    sizes = np.maximum(np.bincount(label, minlength=len(sizes)), 1)
-    sets = [label == one for one in large[:MOST_CONSTANTS]]
-    sets += [part for part in (np.isin(label, large[MOST_CONSTANTS:]), small) if part.any()]
+    column = np.full(len(sizes), len(sizes))
+    column[order] = np.minimum(np.arange(len(sizes)), MOST_CONSTANTS)
+    column[sizes < LARGE] = column[sizes >= LARGE].max(initial=-1) + 1
+    group = np.where(sizes < LARGE, len(sizes), np.arange(len(sizes)))[label]  # small components are one
+    counts = np.maximum(np.bincount(group, minlength=len(sizes) + 1), 1)
+    column = np.append(column, column[sizes < LARGE].max(initial=0))
 
-    def averaged(x):
-        means = np.bincount(label, x, minlength=len(sizes)) / sizes
-        return np.stack([np.where(nodes, means[label], 0.0) for nodes in sets])
+    def means(x):
+        return np.bincount(group, x, minlength=len(counts)) / counts
 
-    share = seen.own / sizes[label]
-    divergence = np.array([block_sum(np.where(nodes, share, 0.0)) for nodes in sets])
-    names = tuple(f"constant {k + 1}" for k in range(len(sets)))
+    values = np.zeros((column.max() + 1, len(label)))
+    with cores_for(len(label)):
+        _spread(column[group], means(seen.y)[group], values)
 
-    def push(a):
-        return np.stack([a @ averaged(eps) for eps in seen.filters.probes.eps])
+    def add(a, moved):
+        moved.nodes = moved.nodes + np.stack([(a[column] * means(eps))[group] for eps in seen.filters.probes.eps])
 
-    return Columns(names, (averaged(seen.y),), divergence, push, np.zeros(len(names)))
+    names = tuple(f"constant {k + 1}" for k in range(len(values)))
+    divergence = np.bincount(column, means(seen.own), minlength=len(names))
+    return Columns(seen.filters, names, (values,), divergence, add, np.zeros(len(names)))
+
+
+@njit(cache=True, parallel=True)
+def _spread(column, mean, out):
+    for i in prange(len(column)):
+        out[column[i], i] = mean[i]
 
 
 def heat(seen: Observation) -> Columns:
@@ -148,12 +127,12 @@ def bands(seen: Observation) -> Columns:
 
 def _linear(seen: Observation, names: tuple[str, ...], rows: Callable[[Parts], np.ndarray]) -> Columns:
     """Columns that are filters, or sums of some."""
-    probed = seen.filters.probes
+    filters = seen.filters
 
-    def push(a):
-        return np.stack([a @ rows(parts) for parts in probed.parts])
+    def add(a, moved):
+        moved.linear = moved.linear + a @ rows(filters.split(filters.coefficients))
 
-    return Columns(names, (rows(seen.parts),), rows(probed.trace), push, np.zeros(len(names)))
+    return Columns(filters, names, (rows(seen.parts),), rows(filters.split(filters.probes.trace)), add, np.zeros(len(names)))
 
 
 # ---- wavelets ----------------------------------------------------------------------------------------------------------
@@ -164,59 +143,21 @@ def scaled(seen: Observation) -> Columns:
 
 
 def gated(seen: Observation) -> Columns:
-    return _shrunken(seen, GATED, "gated", gate=Pilot.of(seen))
+    return _shrunken(seen, GATED, "gated", gate=Gate.of(seen))
 
 
-def _shrunken(seen: Observation, thresholds: tuple[float, ...], name: str, *, gate: Pilot | None) -> Columns:
+def _shrunken(seen: Observation, thresholds: tuple[float, ...], name: str, *, gate: Gate | None) -> Columns:
     """Each scale's shrunken coefficients, gated or not, synthesized by themselves."""
-    filters, probed, w = seen.filters, seen.filters.probes, seen.parts.rho
-    kept, slope = zip(*(_thresholded(w, t * seen.sigma, probed.scale) for t in thresholds), strict=True)
-    weights = probed.weights if gate is None else probed.weights * gate.gate
-    divergence = np.stack([block_dots(weights, one) for one in slope])
-    if gate is not None:
-        divergence += _gated_divergence(seen, gate, kept)
-    values = filters.synthesize_each(np.stack(kept if gate is None else [gate.gate * one for one in kept]))
+    filters, probed, w, t = seen.filters, seen.filters.probes, seen.parts.rho, seen.sigma * np.array(thresholds)
+    moves = None if gate is None else gate.moves(probed.cross, probed.rho)
+    kept, divergence = shrunken(w, probed.scale, t, probed.weights, gate, moves)
+    values = filters.synthesize_each(kept)
 
-    def push(a):
-        a = a.reshape(len(thresholds), filters.n_scales, 1)
-        slopes = sum(own * one for own, one in zip(a, slope, strict=True))
-        moved = [slopes * parts.rho for parts in probed.parts]
-        if gate is not None:
-            sums = sum(own * one for own, one in zip(a, kept, strict=True))
-            moved = [
-                gate.gate * rows + gate.push(parts.smooth[PILOT]) * sums for rows, parts in zip(moved, probed.parts, strict=True)
-            ]
-        return filters.synthesize(np.stack(moved))
+    def add(a, moved):
+        add_moved(w, probed.scale, t, a.reshape(len(t), -1), probed.rho, moved.bands, gate)
 
     names = tuple(f"{name} {t:g}, band {j}" for t in thresholds for j in range(filters.n_scales))
-    return Columns(names, (values.reshape(len(names), -1),), divergence.ravel(), push, np.zeros(len(names)))
-
-
-def _thresholded(rows: np.ndarray, t: float, scale: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """h_t(rows) with thresholds t times the scale, and its slope."""
-    if t == 0:
-        return rows, np.broadcast_to(1.0, rows.shape)
-    kept, slope = rows.copy(), np.empty_like(rows)
-    apply_thresholds(kept, np.full(len(rows), t), slope, rule="james_stein", scale=scale)
-    return kept, slope
-
-
-def _gated_divergence(seen: Observation, gate: Pilot, kept: tuple[np.ndarray, ...]) -> np.ndarray:
-    """What moving the gate adds: sum_k h_k gate'_k [rho_j Sigma (P - 11'P/n - z (Pz)'/n)]_kk / spread."""
-    filters, n = seen.filters, seen.graph.n
-    if gate.spread == 0:
-        return np.zeros((len(kept), filters.n_scales))
-    moved = filters.wavelets(seen.own * filters.pilot(gate.z))
-    moved *= gate.z
-    stays = float(chebyshev_values(filters.coefficients[-1:], [0.0], upper=filters.frame.lambda_upper)[0, 0])  # P 1 = stays 1
-    if seen.noise.per_node is None:
-        moved += stays * filters.frame.filters([0.0])
-    else:
-        moved += stays * filters.wavelets(seen.own)
-    moved /= -n
-    moved += filters.probes.cross
-    moved *= STEEPNESS * gate.gate * (1 - gate.gate) / gate.spread
-    return np.stack([block_dots(moved, one) for one in kept])
+    return Columns(filters, names, (values.reshape(len(names), -1),), divergence.ravel(), add, np.zeros(len(names)))
 
 
 def adaptive(seen: Observation) -> Columns:
@@ -239,32 +180,28 @@ def _whole(seen: Observation, name: str, exponents: np.ndarray, t: np.ndarray) -
     slope = np.empty_like(kept)
     apply_thresholds(kept, t, slope, rule="power", beta=exponents, scale=probed.scale)
 
-    def push(a):
-        return a[0] * filters.synthesize(np.stack([slope * parts.rho for parts in probed.parts]))
+    def add(a, moved):
+        moved.bands[:] += a[0] * slope * probed.rho
 
     divergence, tuned = block_dots(probed.weights, slope).sum()[None], np.full(1, TUNING * len(t))
-    return Columns(
-        (name,), (filters.synthesize(kept[None]),), divergence, push, tuned, chosen={"thresholds": t, "betas": exponents}
-    )
+    chosen = {"thresholds": t, "betas": exponents}
+    return Columns(filters, (name,), (filters.synthesize(kept[None]),), divergence, add, tuned, chosen=chosen)
 
 
 def blocks(seen: Observation) -> Columns:
     """Block thresholding: every size of blocks at thresholds of least SURE, averaged by it."""
     filters, probed, w = seen.filters, seen.filters.probes, seen.parts.rho
-    bands = np.stack([parts.rho for parts in probed.parts])
-    noise = seen.noise
-    found = block_mixture(filters.frame, w, bands, probed.weights, noise.variance, scaled=probed.scale, sigma=noise.per_node)
+    noise, rho = seen.noise, probed.rho
+    found = block_mixture(filters.frame, w, rho, probed.weights, noise.variance, scaled=probed.scale, sigma=noise.per_node)
 
-    def push(a):
-        moved = np.zeros_like(bands)
+    def add(a, moved):
         for size, t, share in zip(SIZES, found.thresholds, found.shares, strict=True):
             own = block_partition(seen.graph, size=size)
-            moved += share[:, None] * block_jacobian(w, own, t, bands, scale=probed.scale)
-        return a[0] * filters.synthesize(moved)
+            moved.bands[:] += a[0] * share[:, None] * block_jacobian(w, own, t, rho, scale=probed.scale)
 
     chosen = {"thresholds": found.thresholds, "sizes": np.array(SIZES), "shares": found.shares}
     values, tuned = (filters.synthesize(found.bands[None]),), np.full(1, TUNING * len(w))
-    return Columns(("blocks",), values, found.divergence.sum()[None], push, tuned, chosen=chosen)
+    return Columns(filters, ("blocks",), values, found.divergence.sum()[None], add, tuned, chosen=chosen)
 
 
 # ---- nodes -------------------------------------------------------------------------------------------------------------
@@ -272,19 +209,19 @@ def blocks(seen: Observation) -> Columns:
 
 def spikes(seen: Observation) -> Columns:
     """What stands out of its surroundings: h_t(y - P y) for no smoother and for each of them."""
-    probed = seen.filters.probes
+    probed, t = seen.filters.probes, seen.sigma * np.array(SPIKES)
     rest = np.concatenate([seen.y[None], seen.y - seen.parts.smooth])
     scale = np.concatenate([np.sqrt(seen.own)[None], probed.spread])
-    left = np.concatenate([seen.own[None], probed.left])
-    kept, slope = zip(*(_thresholded(rest, t * seen.sigma, scale) for t in SPIKES), strict=True)
+    kept, divergence = shrunken(rest, scale, t, np.concatenate([seen.own[None], probed.left]))
 
-    def push(a):
-        slopes = sum(own * one for own, one in zip(a.reshape(len(SPIKES), len(rest), 1), slope, strict=True))
-        moved = [np.concatenate([eps[None], eps - parts.smooth]) for eps, parts in zip(probed.eps, probed.parts, strict=True)]
-        return np.stack([np.sum(slopes * rows, axis=0) for rows in moved])
+    def add(a, moved):
+        rows = np.concatenate([probed.eps[:, None], probed.eps[:, None] - probed.smooth], axis=1)
+        out = np.zeros((len(rows), 1, seen.graph.n))
+        add_moved(rest, scale, t, a.reshape(len(t), -1), rows, out)
+        moved.nodes = moved.nodes + out[:, 0]
 
     names = tuple(f"spikes {t:g}, smoother {a:g}" for t in SPIKES for a in (0, *SMOOTHERS))
-    return Columns(names, kept, np.concatenate([block_dots(left, one) for one in slope]), push, np.zeros(len(names)))
+    return Columns(seen.filters, names, (kept.reshape(len(names), -1),), divergence.ravel(), add, np.zeros(len(names)))
 
 
 # ---- pieces ------------------------------------------------------------------------------------------------------------
@@ -327,10 +264,11 @@ def _pieces(seen: Observation, names: tuple[str, ...], values: np.ndarray, label
         parts = [(np.bincount(label, x) / size)[label] for label, size in zip(labels[k], sizes[k], strict=True)]
         return np.mean(parts, axis=0)
 
-    def push(a):
-        return np.stack([sum(a[k] * averaged(eps, k) for k in np.flatnonzero(a)) for eps in seen.filters.probes.eps])
+    def add(a, moved):
+        used = np.flatnonzero(a)
+        moved.nodes = moved.nodes + np.stack([sum(a[k] * averaged(eps, k) for k in used) for eps in seen.filters.probes.eps])
 
-    return Columns(names, (values,), np.array(divergence), push, np.zeros(len(names)))
+    return Columns(seen.filters, names, (values,), np.array(divergence), add, np.zeros(len(names)))
 
 
 def depth_first_orders(graph: Graph, count: int) -> np.ndarray:

@@ -11,25 +11,61 @@ import numpy as np
 from hushgraph.filters import Filters, Parts
 from hushgraph.graph import Graph
 from hushgraph.sgwt import Noise
-from hushgraph.sums import block_product_of
+from hushgraph.sums import block_products_of
 
-Push = Callable[[np.ndarray], np.ndarray]
+
+class Moved:
+    """The derivative of a combination along the kept probes while it adds up: nodes + sum_j rho_j(L) bands_j + polynomial(L) eps."""
+
+    def __init__(self, filters: Filters):
+        self.filters = filters
+        self.nodes = np.zeros((1, 1))
+        self.linear: np.ndarray | float = 0.0  # coefficients of the polynomial
+        self._bands: np.ndarray | None = None
+
+    @property
+    def bands(self) -> np.ndarray:
+        """(probes, n_scales, n), to be added to."""
+        if self._bands is None:
+            eps = self.filters.probes.eps
+            self._bands = np.zeros((len(eps), self.filters.n_scales + 1, eps.shape[1]))
+            self._bands[:, -1] = eps
+        return self._bands[:, :-1]
+
+    def total(self) -> np.ndarray:
+        """(probes, n)."""
+        filters, eps = self.filters, self.filters.probes.eps
+        linear = np.broadcast_to(self.linear, filters.coefficients.shape[1])
+        if self._bands is not None:
+            moved = filters.synthesize(self._bands, linear)
+        elif np.any(linear):
+            moved = filters.polynomial(linear, eps)
+        else:
+            moved = np.zeros((1, 1))
+        return np.broadcast_to(moved + self.nodes, eps.shape)
 
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """Candidates with names and divergences; `push(a)` is sum_k a_k J_k eps of the first few probes, (probes, n).
+    """Candidates with names and divergences; `add(a, moved)` adds sum_k a_k J_k eps of the kept probes.
 
     The columns are rows of several arrays (k_i, n), one after the other: they are many, and large graphs have no room for copies.
     """
 
+    filters: Filters = field(repr=False)
     names: tuple[str, ...]
     values: tuple[np.ndarray, ...] = field(repr=False)
     divergence: np.ndarray
-    push: Push = field(repr=False)
+    add: Callable[[np.ndarray, Moved], None] = field(repr=False)
     tuned: np.ndarray  # degrees of freedom spent on choosing thresholds by SURE, on top of the divergence at fixed ones
     places: dict[str, np.ndarray] = field(default_factory=dict, repr=False)  # which columns belong to each group
     chosen: dict[str, np.ndarray] = field(default_factory=dict, repr=False)  # what SURE chose inside them: thresholds and the like
+
+    def push(self, a: np.ndarray) -> np.ndarray:
+        """sum_k a_k J_k eps of the kept probes, (probes, n)."""
+        moved = Moved(self.filters)
+        self.add(a, moved)
+        return moved.total()
 
     def of(self, groups: tuple[str, ...]) -> np.ndarray:
         """Numbers of the columns of these groups."""
@@ -38,16 +74,18 @@ class Columns:
     def combined(self, a: np.ndarray) -> np.ndarray:
         """sum_k a_k F_k."""
         cuts = np.cumsum([len(part) for part in self.values])[:-1]
-        return np.sum([own @ part for own, part in zip(np.split(a, cuts), self.values, strict=True)], axis=0)
+        signal = np.zeros(self.values[0].shape[1])
+        for own, part in zip(np.split(a, cuts), self.values, strict=True):
+            signal += own @ part
+        return signal
 
     def products(self, y: np.ndarray) -> np.ndarray:
         """All inner products of the columns and y, which comes last: (k + 1, k + 1)."""
 
         def rows(nodes):
-            stacked = np.concatenate([*(part[:, nodes] for part in self.values), y[None, nodes]]).T
-            return stacked, stacked
+            return np.concatenate([*(part[:, nodes] for part in self.values), y[None, nodes]]), None
 
-        return block_product_of(len(y), rows)
+        return block_products_of(len(y), rows)
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,7 +25,7 @@ from scipy import optimize, special
 from hushgraph.checks import checked_sigma
 from hushgraph.combine import bounded_minimum
 from hushgraph.graph import Graph, checked_graph
-from hushgraph.sums import block_product, block_sum
+from hushgraph.sums import block_products, block_sum
 from hushgraph.surroundings import Surroundings, surroundings
 
 LEAST_NODES, MOST_NODES = 100, 16_000
@@ -247,12 +247,12 @@ def fit_pilot(y: np.ndarray, sigma: np.ndarray, features: np.ndarray) -> tuple[n
 
 def nonnegative_least_squares(columns: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """argmin over c >= 0 of sum weights (y - columns c)^2, columns scaled to one size, with a small ridge."""
-    gram = block_product(columns, columns * weights[:, None])
+    products = block_products(np.concatenate([columns.T, y[None]]) * np.sqrt(weights))
+    gram, target = products[:-1, :-1], products[:-1, -1]
     size = np.sqrt(np.diag(gram))
     scale = np.divide(1.0, size, out=np.zeros_like(size), where=size > 0)
-    target = scale * block_product(columns, (weights * y)[:, None])[:, 0]
     unit = gram * np.outer(scale, scale) + np.diag((scale == 0).astype(float))
-    return scale * bounded_minimum(unit, target, np.inf, ridge=RIDGE)
+    return scale * bounded_minimum(unit, scale * target, np.inf, ridge=RIDGE)
 
 
 # ---- prior (a): two Gammas ---------------------------------------------------------------------------------------

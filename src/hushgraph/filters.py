@@ -1,8 +1,9 @@
 """All linear filters that the combined estimators use, in one polynomial recurrence, and what random probes say of them.
 
-Filters of L: the frame's rho_j, the bands psi_j = rho_j^2 themselves, differences of heat exp(-sL) - exp(-s'L) from one time s to
-the next shorter one, and the smoothers P = (I + aL)^-1. One transform of a signal gives all of them. Probes eps (times sigma_i where the noise has a size per node) go through the same
-transform once per graph and give, without bias, every trace and diagonal that a divergence needs:
+Filters of L: the frame's rho_j, the smoothers P = (I + aL)^-1, the bands psi_j = rho_j^2 themselves, and differences of heat
+exp(-sL) - exp(-s'L) from one time s to the next shorter one. One transform of a signal gives all of them. Probes eps (times
+sigma_i where the noise has a size per node) go through rho_j and P once per graph and give, without bias, every trace and
+diagonal that a divergence needs; traces of polynomials need no more than their moments eps' T_m eps:
 
     trace_k = sum_i sigma_i^2 [f_k(L)]_ii              mean of eps' f_k(L) eps
     weights_j(i) = [rho_j Sigma rho_j]_ii              mean of (rho_j eps)_i^2
@@ -19,40 +20,43 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
+from numba import njit, prange
 
 from hushgraph.chebyshev import chebyshev_coefficients
 from hushgraph.frame import MEAN_DEGREE, ChebyshevFrame, chebyshev_frame
 from hushgraph.graph import Graph
 from hushgraph.kernels import cpu
+from hushgraph.kernels.cpu import cores_for
 from hushgraph.local_noise import smooth_weights
 from hushgraph.risk import Law, default_probes, probes
 from hushgraph.sgwt import Noise
-from hushgraph.sums import block_dots
 
 HEAT = (100.0, 40.0, 15.0, 6.0, 2.5, 1.0, 0.4, 0.15)  # times of diffusion, at mean degree 3
 SMOOTHERS = (2.0, 10.0)  # a of (I + aL)^-1, likewise
 PILOT = len(SMOOTHERS) - 1  # the smoother whose result gates
 GROUP = 4  # probes transformed at a time
+ROUNDING = 1e-15  # coefficients below this part of the largest are 0
 KEPT = 16  # probes whose transforms are kept, for Jacobians; fewer on large graphs
 
 
 class Parts(NamedTuple):
-    """One signal (or probe) through all filters: rows of each kind."""
+    """One signal through all filters, or what is known of each: rows of each kind."""
 
     rho: np.ndarray
+    smooth: np.ndarray
     psi: np.ndarray
     heat: np.ndarray  # differences; the last one is what is left of the signal
-    smooth: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
 class Probes:
-    """What the probes say of the filters; `eps` and `parts` are those of the first few, for Jacobians."""
+    """What the probes say of the filters; `eps`, `rho` (kept, n_scales, n) and `smooth` are the first few and their transforms."""
 
     count: int
     eps: np.ndarray
-    parts: list[Parts]
-    trace: Parts
+    rho: np.ndarray
+    smooth: np.ndarray
+    trace: np.ndarray  # in the order of the coefficients
     weights: np.ndarray
     scale: np.ndarray
     cross: np.ndarray
@@ -90,15 +94,15 @@ class Filters:
 
     def apply(self, signal: np.ndarray) -> Parts:
         """All filters of one signal (n,)."""
-        return _parts(_forward(self.frame, self.coefficients, signal[None])[0], self.n_scales)
+        return self.split(_forward(self.frame, self.coefficients, signal[None])[0])
+
+    def split(self, rows: np.ndarray) -> Parts:
+        """Rows in the order of the coefficients, by kind."""
+        return Parts(*np.split(rows, np.cumsum([self.n_scales, len(SMOOTHERS), self.n_scales])))
 
     def wavelets(self, signal: np.ndarray) -> np.ndarray:
         """rho_j(L) x alone: (n,) -> (n_scales, n)."""
         return _forward(self.frame, self.coefficients[: self.n_scales], signal[None])[0]
-
-    def pilot(self, signal: np.ndarray) -> np.ndarray:
-        """P of one signal alone."""
-        return _forward(self.frame, self.coefficients[-1:], signal[None])[0, 0]
 
     def synthesize_each(self, bands: np.ndarray) -> np.ndarray:
         """rho_j(L) of each band by itself, in place: (m, n_scales, n)."""
@@ -106,56 +110,76 @@ class Filters:
             bands[:, j] = _forward(self.frame, self.coefficients[j : j + 1], np.ascontiguousarray(bands[:, j]))[:, 0]
         return bands
 
-    def synthesize(self, bands: np.ndarray) -> np.ndarray:
-        """sum_j rho_j(L) F_j: (m, n_scales, n) -> (m, n)."""
+    def synthesize(self, bands: np.ndarray, last: np.ndarray | None = None) -> np.ndarray:
+        """sum_j rho_j(L) F_j: (m, n_scales, n) -> (m, n); one band more if `last` has the coefficients of its filter."""
         rows = self.coefficients[: self.n_scales]
-        return cpu.inverse(self.graph.layout(self.frame.laplacian), rows, bands, 2 * self.frame.unit / self.frame.lambda_upper)
+        return _inverse(self.frame, rows if last is None else np.concatenate([rows, last[None]]), bands)
+
+    def polynomial(self, coefficients: np.ndarray, signals: np.ndarray) -> np.ndarray:
+        """One polynomial of several signals: (m, n) -> (m, n)."""
+        return _forward(self.frame, coefficients[None], signals)[:, 0]
 
 
 def _coefficients(frame: ChebyshevFrame) -> np.ndarray:
-    """rho_j as the frame has them; the others undamped, at the same degree."""
+    """rho_j as the frame has them; the others undamped, at the same degree, and 0 where they are rounding."""
     graph = frame.graph
     mean = frame.unit * float(graph.degrees.sum()) / max(int((graph.degrees > 0).sum()), 1)
     unit = MEAN_DEGREE / mean if mean > 0 else 1.0
 
     def others(x):
-        heat = np.diff(np.exp(-unit * np.outer([*HEAT, 0.0], x)), axis=0, prepend=0.0)
         smooth = 1 / (1 + unit * np.outer(SMOOTHERS, x))
-        return np.concatenate([frame.bands.filters(x) ** 2, heat, smooth])
+        heat = np.diff(np.exp(-unit * np.outer([*HEAT, 0.0], x)), axis=0, prepend=0.0)
+        return np.concatenate([smooth, frame.bands.filters(x) ** 2, heat])
 
-    return np.concatenate([frame.coefficients, chebyshev_coefficients(others, frame.degree, upper=frame.lambda_upper)])
+    more = chebyshev_coefficients(others, frame.degree, upper=frame.lambda_upper)
+    more[np.abs(more) < ROUNDING * np.abs(more).max(axis=1, keepdims=True)] = 0.0
+    return np.concatenate([frame.coefficients, more])
+
+
+def _scale(frame: ChebyshevFrame) -> float:
+    return 2 * frame.unit / frame.lambda_upper
 
 
 def _forward(frame: ChebyshevFrame, coefficients: np.ndarray, planes: np.ndarray) -> np.ndarray:
-    return cpu.forward(frame.graph.layout(frame.laplacian), coefficients, planes, 2 * frame.unit / frame.lambda_upper)
+    return cpu.forward(frame.graph.layout(frame.laplacian), coefficients, planes, _scale(frame))
 
 
-def _parts(rows: np.ndarray, n_scales: int) -> Parts:
-    return Parts(*np.split(rows, np.cumsum([n_scales, n_scales, len(HEAT) + 1])))
+def _inverse(frame: ChebyshevFrame, coefficients: np.ndarray, bands: np.ndarray) -> np.ndarray:
+    return cpu.inverse(frame.graph.layout(frame.laplacian), coefficients, bands, _scale(frame))
 
 
 def _probe(frame: ChebyshevFrame, coefficients: np.ndarray, noise: Noise, eps: np.ndarray) -> Probes:
     n, n_scales, count = frame.graph.n, frame.n_scales, len(eps)
     eps = eps if noise.per_node is None else eps * noise.per_node
-    kept: list[Parts] = []
-    wanted = int(np.clip(2**18 // n, 1, KEPT))
-    trace = np.zeros(len(coefficients))
-    weights, cross = np.zeros((n_scales, n)), np.zeros((n_scales, n))
-    left, spread = np.zeros((len(SMOOTHERS), n)), np.zeros((len(SMOOTHERS), n))
+    few, kept = coefficients[: n_scales + len(SMOOTHERS)], int(np.clip(2**18 // max(n, 1), 1, min(KEPT, count)))
+    layout, moments = frame.graph.layout(frame.laplacian), np.zeros(coefficients.shape[1])
+    sums, first = np.empty((2 * len(few), n)), []
     for start in range(0, count, GROUP):
         group = eps[start : start + GROUP]
-        for one, rows in zip(group, _forward(frame, coefficients, group), strict=True):
-            parts = _parts(rows, n_scales)
-            rest = one - parts.smooth
-            trace += block_dots(rows, np.broadcast_to(one, rows.shape))
-            weights += np.square(parts.rho)
-            cross += parts.smooth[PILOT] * parts.rho
-            left += one * rest
-            spread += np.square(rest)
-            if len(kept) < wanted:
-                kept.append(parts)
-    for total in (trace, weights, cross, left, spread):
-        total /= count
-    smooth = smooth_weights(frame.graph, np.concatenate([weights, spread]), sigma=noise.per_node)
-    scale, spread = np.split(np.sqrt(np.maximum(smooth, 0.0)), [n_scales])
-    return Probes(count, eps[: len(kept)].copy(), kept, _parts(trace, n_scales), weights, scale, cross, left, spread)
+        rows, own = cpu.forward_with_moments(layout, few, group, _scale(frame), n_moments=len(moments))
+        moments += own.sum(axis=0)
+        with cores_for(n):
+            _accumulate(group, rows, n_scales, 1 / count, start == 0, sums)
+        first += [rows[: kept - start]] if start < kept else []
+    weights, _, cross, left = np.split(sums, np.cumsum([n_scales, len(SMOOTHERS), n_scales]))
+    smooth = smooth_weights(frame.graph, sums[: len(few)], sigma=noise.per_node)
+    scale, spread = np.split(np.sqrt(smooth, out=smooth), [n_scales])
+    parts = np.split(first[0] if len(first) == 1 else np.concatenate(first), [n_scales], axis=1)
+    rho, smoothed = (np.ascontiguousarray(part) for part in parts)
+    return Probes(count, eps[:kept].copy(), rho, smoothed, coefficients @ (moments / count), weights, scale, cross, left, spread)
+
+
+@njit(cache=True, parallel=True)
+def _accumulate(eps, rows, n_scales, share, fresh, sums):
+    """Adds that share of (rho_j eps)^2, (eps - P eps)^2, (P eps) (rho_j eps) and eps (eps - P eps) of each probe."""
+    n_rows = rows.shape[1]
+    for i in prange(eps.shape[1]):
+        for j in range(n_rows):
+            square, product = 0.0, 0.0
+            for m in range(len(eps)):
+                smooth = j >= n_scales
+                own = eps[m, i] - rows[m, j, i] if smooth else rows[m, j, i]
+                square += own * own
+                product += own * (eps[m, i] if smooth else rows[m, n_scales + PILOT, i])
+            sums[j, i] = share * square + (0.0 if fresh else sums[j, i])
+            sums[n_rows + j, i] = share * product + (0.0 if fresh else sums[n_rows + j, i])

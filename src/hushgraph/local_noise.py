@@ -6,13 +6,13 @@ mostly on the degree of the node and those of its neighbours, so a regression on
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from numba import njit, prange
 
 from hushgraph.checks import LARGEST, checked_real_array, checked_sigma
 from hushgraph.graph import Graph, checked_graph
-from hushgraph.sums import block_product_of, block_sum, blocks
+from hushgraph.kernels.cpu import cores_for
+from hushgraph.sums import BLOCK, SLICE, add_products, block_sum, block_sum_of, blocks
 
 
 def smooth_weights(graph: Graph, weights: np.ndarray, *, sigma=None) -> np.ndarray:
@@ -29,62 +29,105 @@ def smooth_weights(graph: Graph, weights: np.ndarray, *, sigma=None) -> np.ndarr
     if graph.n == 0:
         return weights.astype(np.float64)
     own = None if sigma is None else np.broadcast_to(checked_sigma(sigma, graph.n), graph.n) ** 2
-    around = _Around.of(graph, own)
-    unit = np.maximum(np.max([np.abs(around.features(nodes)).max(axis=0) for nodes in blocks(graph.n)], axis=0), 1e-300)
-
-    def rows(nodes):
-        features = around.features(nodes) / unit
-        return features, np.concatenate([features, weights[:, nodes].T], axis=1)
-
-    both = block_product_of(graph.n, rows)  # a dozen columns: normal equations are accurate enough, and fast
-    fitted = np.linalg.lstsq(both[:, : len(unit)], both[:, len(unit) :], rcond=1e-12)[0].T
-    usual = block_sum(weights.T) / block_sum(around.local)
-    smooth = np.empty(weights.shape)
-    for nodes in blocks(graph.n):
-        middle = usual[:, None] * around.local[nodes]
-        np.clip(fitted @ (around.features(nodes) / unit).T, middle / 4, middle * 4, out=smooth[:, nodes])
+    around = _around(graph, own)
+    weights = np.ascontiguousarray(weights, dtype=np.float64)
+    columns, smooth = len(around) + 6, np.empty(weights.shape)
+    parts = np.zeros((len(blocks(graph.n)), columns, columns + len(weights)))
+    with cores_for(graph.n):
+        _products(around, weights, parts)
+    both = block_sum_of(list(parts))  # a dozen columns: normal equations are accurate enough, and fast
+    gram = both[:, :columns]
+    unit = np.sqrt(np.diag(gram))
+    unit = 1 / np.where(unit > 0, unit, 1.0)
+    fitted = np.linalg.lstsq(unit[:, None] * gram * unit, unit[:, None] * both[:, columns:], rcond=1e-12)[0] * unit[:, None]
+    usual = block_sum(weights.T) / block_sum(around[LOCAL])
+    with cores_for(graph.n):
+        _fitted(around, fitted, usual, smooth)
     return smooth
 
 
-@dataclass(frozen=True, eq=False)
-class _Around:
-    """What a node's degree and those around it say: columns for a regression, made block by block."""
+LOCAL, ALONE = 4, 5  # rows of `_around`
 
-    degree: np.ndarray
-    near: np.ndarray  # mean degree of the neighbours
-    inverse_near: np.ndarray  # mean of their 1 / degree
-    second: np.ndarray  # mean of their `near`
-    isolated: np.ndarray
-    local: np.ndarray  # noise at the node and around it
-    noise: list[np.ndarray]
 
-    @classmethod
-    def of(cls, graph: Graph, own: np.ndarray | None) -> _Around:
-        """`own` is the variance of the noise at each node, None if it is the same everywhere."""
-        matrix, degree, isolated = graph.adjacency, graph.degrees, graph.degrees == 0
-        d = np.maximum(degree, 1e-12 * (degree.max() or 1.0))
-        inverse = 1 / np.where(isolated, 1.0, degree)
+def _around(graph: Graph, own: np.ndarray | None) -> np.ndarray:
+    """What is known around each node, in units of their means: degree, mean degree of the neighbours, mean of their inverse degrees,
+    mean over them of the second, noise here and around, noise of nodes without neighbours; then with a noise per node its size here, around, and around that.
+    """
+    matrix, isolated = graph.adjacency, graph.degrees == 0
+    usual = float(graph.degrees.mean()) or 1.0
+    around = np.ones((6 if own is None else 9, graph.n))
+    inverse = 1 / np.where(isolated, 1.0, graph.degrees)
 
-        def walk(x):
-            return (matrix @ x) * inverse
+    def walk(source, target):
+        """Means over the neighbours."""
+        with cores_for(graph.n):
+            _walk(matrix.indptr, matrix.indices, matrix.data, inverse, source, target)
 
-        near = walk(d)
-        if own is None:
-            local, noise = np.ones(graph.n), [np.ones(graph.n)]
-        else:  # fine wavelets see their node, coarse ones its surroundings
-            ring = walk(own)
-            local, noise = np.where(isolated, own, (own + ring) / 2), [own, ring, walk(ring)]
-        return cls(d, near, walk(1 / d), walk(near), isolated, local, noise)
+    around[0] = np.maximum(graph.degrees / usual, 1e-12 * (graph.degrees.max() / usual or 1.0))
+    walk(around[0], around[1])
+    walk(1 / around[0], around[2])
+    walk(around[1], around[3])
+    around[ALONE] = isolated
+    if own is not None:  # fine wavelets see their node, coarse ones its surroundings
+        around[6] = own / (own.mean() or 1.0)
+        walk(around[6], around[7])
+        walk(around[7], around[8])
+        around[LOCAL] = np.where(isolated, around[6], (around[6] + around[7]) / 2)
+        around[ALONE] *= around[6]
+    return around
 
-    def features(self, nodes: slice) -> np.ndarray:
-        """(nodes, columns)."""
-        d, near, inverse_near = self.degree[nodes], self.near[nodes], self.inverse_near[nodes]
-        columns = [np.ones_like(d), d, np.sqrt(d), 1 / d, near, inverse_near, self.second[nodes]]
-        columns += [d * near, near / d, d * inverse_near, near**2]
-        alone = self.isolated[nodes]
-        columns = [np.where(alone, 0.0, self.local[nodes] * column) for column in columns]
-        columns += [part[nodes] for part in self.noise] if len(self.noise) > 1 else []
-        return np.stack([*columns, alone * self.noise[0][nodes]], axis=1)
+
+@njit(cache=True, parallel=True)
+def _walk(pointers, neighbours, weights, inverse, source, target):
+    for i in prange(len(target)):
+        total = 0.0
+        for k in range(pointers[i], pointers[i + 1]):
+            total += weights[k] * source[neighbours[k]]
+        target[i] = total * inverse[i]
+
+
+@njit(cache=True, error_model="numpy")
+def _features(around, out):
+    """Columns for the regression: (columns, nodes)."""
+    degree, around_it, inverse_around, twice_around, noise, alone = around[0], around[1], around[2], around[3], around[4], around[5]
+    for i in range(out.shape[1]):
+        d, near, inverse_near = degree[i], around_it[i], inverse_around[i]
+        local = 0.0 if alone[i] > 0 else noise[i]
+        out[0, i], out[1, i], out[2, i], out[3, i] = local, local * d, local * np.sqrt(d), local / d
+        out[4, i], out[5, i], out[6, i] = local * near, local * inverse_near, local * twice_around[i]
+        out[7, i], out[8, i] = local * d * near, local * near / d
+        out[9, i], out[10, i] = local * d * inverse_near, local * near * near
+    out[11 : 6 + len(around)] = around[5:]
+
+
+@njit(cache=True, parallel=True)
+def _products(around, weights, parts):
+    """Of all columns with each other and with the weights, in each block."""
+    columns = parts.shape[1]
+    for block in prange(len(parts)):
+        lo, hi = block * BLOCK, min((block + 1) * BLOCK, weights.shape[1])
+        both = np.empty((columns + len(weights), hi - lo))
+        _features(around[:, lo:hi], both)
+        both[columns:] = weights[:, lo:hi]
+        add_products(both[:columns], both, False, parts[block])
+
+
+@njit(cache=True, parallel=True)
+def _fitted(around, coefficients, usual, out):
+    """Within a factor 4 of what is usual."""
+    for part in prange((out.shape[1] + SLICE - 1) // SLICE):
+        lo, hi = part * SLICE, min((part + 1) * SLICE, out.shape[1])
+        features, local = np.empty((len(coefficients), hi - lo)), around[LOCAL, lo:hi]
+        _features(around[:, lo:hi], features)
+        for k in range(len(out)):
+            row = np.zeros(hi - lo)
+            for c in range(len(coefficients)):
+                factor, column = coefficients[c, k], features[c]
+                for i in range(hi - lo):
+                    row[i] += factor * column[i]
+            for i in range(hi - lo):
+                middle = usual[k] * local[i]
+                out[k, lo + i] = min(max(row[i], middle / 4), middle * 4)
 
 
 def checked_weight_size(weights: np.ndarray) -> np.ndarray:

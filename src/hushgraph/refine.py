@@ -29,11 +29,16 @@ def refine(seen: Observation, first: Combination) -> Combination:
     moved = np.stack([moved_p, *(change for _, change in stages)])
     known, spent = float(first.weights @ first.columns.divergence), first.optimism / (2 * seen.noise.mean(seen.graph.n))
     divergence, alike = _divergences(seen, moved, known)
+
+    def add(a, into):
+        into.nodes = into.nodes + np.tensordot(a, moved, axes=1)
+
     columns = Columns(
+        seen.filters,
         names,
         (values,),
         divergence,
-        lambda a: np.tensordot(a, moved, axes=1),
+        add,
         tuned=spent * alike,
         places={"first": np.arange(1), "second": np.arange(1, len(names))},
     )
@@ -66,7 +71,7 @@ def _wiener(seen: Observation, p: np.ndarray, moved_p: np.ndarray):
         noise = c * (seen.sigma * probed.scale) ** 2
         total = np.maximum(q**2 + noise, 1e-300)
         gain, tilt = q**2 / total, 2 * w * q * noise / total**2
-        rows = [gain * parts.rho + tilt * moved for parts, moved in zip(probed.parts, moved_q, strict=True)]
+        rows = [gain * rho + tilt * moved for rho, moved in zip(probed.rho, moved_q, strict=True)]
         whole = filters.synthesize(np.stack([w * gain, *rows]))
         yield whole[0], whole[1:]
 

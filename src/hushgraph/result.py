@@ -125,16 +125,17 @@ def per_signal(values, ndim: int):
 
 def like_input(graph: Graph, noisy, signal):
     """Series in, Series out (in the order of the input); dict in, dict out; arrays otherwise."""
+    table = hasattr(noisy, "index") and hasattr(noisy, "to_numpy")
+    if not table and not isinstance(noisy, dict):
+        return signal
     names = list(range(graph.n)) if graph.labels is None else graph.labels.tolist()
     if isinstance(noisy, dict):
         place = {name: i for i, name in enumerate(names)}
         return {name: signal[place[name]] for name in noisy}
-    if hasattr(noisy, "index") and hasattr(noisy, "to_numpy"):
-        pandas = pandas_module()
-        if signal.ndim == 1:
-            return pandas.Series(signal, index=names, name=noisy.name).reindex(noisy.index)
-        return pandas.DataFrame(signal, index=names, columns=noisy.columns).reindex(noisy.index)
-    return signal
+    pandas = pandas_module()
+    if signal.ndim == 1:
+        return pandas.Series(signal, index=names, name=noisy.name).reindex(noisy.index)
+    return pandas.DataFrame(signal, index=names, columns=noisy.columns).reindex(noisy.index)
 
 
 def pandas_module():

@@ -8,9 +8,11 @@ import numpy as np
 from numba import njit, prange
 
 from hushgraph.kernels.cpu import cores_for
+from hushgraph.kernels.lanes import ALL, WIDTH, get, total
 
 BLOCK = 4096
-UNTHREADED = 2**18  # products of fewer terms run on one thread
+STRETCH = 16 * BLOCK  # nodes whose rows are gathered at a time
+SLICE = 512  # nodes whose rows stay in cache
 
 
 def blocks(n: int) -> list[slice]:
@@ -18,22 +20,82 @@ def blocks(n: int) -> list[slice]:
     return [slice(start, min(start + BLOCK, n)) for start in range(0, n, BLOCK)]
 
 
-def block_product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """a' b for (n, p) and (n, q), the same bits whatever the threads of BLAS."""
-    return block_product_of(len(a), lambda nodes: (a[nodes], b[nodes]))
+def block_products(a: np.ndarray, b: np.ndarray | None = None) -> np.ndarray:
+    """Inner products of the rows of (p, n) and (q, n), or of (p, n) with themselves: (p, q)."""
+    return block_products_of(a.shape[1], lambda nodes: (a[:, nodes], None if b is None else b[:, nodes]))
 
 
-def block_product_of(n: int, rows: Callable[[slice], tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
-    """sum of a' b over blocks, (a, b) = rows(block), combined pairwise; neither need ever exist as a whole.
+def block_products_of(n: int, rows: Callable[[slice], tuple[np.ndarray, np.ndarray | None]]) -> np.ndarray:
+    """The same of rows that need never exist as a whole: (a, b) = rows(nodes) for stretches of nodes."""
+    found = []
+    for start in range(0, max(n, 1), STRETCH):
+        a, b = rows(slice(start, min(start + STRETCH, n)))
+        a, b = np.ascontiguousarray(a), None if b is None else np.ascontiguousarray(b)
+        parts = np.zeros((len(blocks(a.shape[1])), len(a), len(a if b is None else b)))
+        with cores_for(a.size):
+            _products(a, a if b is None else b, b is None, parts)
+        found += list(parts)
+    product = block_sum_of(found) if found else np.zeros((len(a), len(a if b is None else b)))
+    return product if b is not None else np.tril(product) + np.tril(product, -1).T
 
-    Blocks are multiplied in stretches too small for BLAS to wake its threads, which costs more than they do while others wait.
-    """
-    parts = []
-    for nodes in blocks(n):
-        a, b = rows(nodes)
-        stretch = max(32, min(BLOCK, UNTHREADED // max(a.shape[1] * b.shape[1], 1)))
-        parts.append(sum(a[k : k + stretch].T @ b[k : k + stretch] for k in range(0, len(a), stretch)))
-    return block_sum_of(parts)
+
+@njit(cache=True, parallel=True)
+def _products(a, b, same, parts):
+    for block in prange(len(parts)):
+        lo, hi = block * BLOCK, min((block + 1) * BLOCK, a.shape[1])
+        add_products(a[:, lo:hi], b[:, lo:hi], same, parts[block])
+
+
+@njit(cache=True)
+def add_products(a, b, same, out):
+    """Adds the inner products of rows, of rows with themselves up to the diagonal only. Two by two, a slice of them in cache."""
+    for start in range(0, a.shape[1], SLICE):
+        end = min(start + SLICE, a.shape[1])
+        for i in range(0, len(a), 2):
+            for j in range(0, min(i + 2, len(b)) if same else len(b), 2):
+                k, m = min(i + 1, len(a) - 1), min(j + 1, len(b) - 1)
+                p, q, r, s = _four_dots(a[i, start:end], a[k, start:end], b[j, start:end], b[m, start:end])
+                out[i, j] += p
+                if m > j:
+                    out[i, m] += q
+                if k > i:
+                    out[k, j] += r
+                if k > i and m > j:
+                    out[k, m] += s
+
+
+@njit(cache=True)
+def _four_dots(x, z, y, w):
+    """x'y, x'w, z'y, z'w."""
+    first, wide = np.uint64(0), len(x) // WIDTH
+    p, q, r, s, done = 0.0, 0.0, 0.0, 0.0, 0
+    if wide > 0:
+        e, f, g, h = get(x, first, ALL), get(z, first, ALL), get(y, first, ALL), get(w, first, ALL)
+        a, b, c, d = e * g, e * h, f * g, f * h
+        for i in range(1, wide):
+            k = np.uint64(i)
+            e, f, g, h = get(x, k, ALL), get(z, k, ALL), get(y, k, ALL), get(w, k, ALL)
+            a, b, c, d = a + e * g, b + e * h, c + f * g, d + f * h
+        p, q, r, s, done = total(a), total(b), total(c), total(d), wide * WIDTH
+    for i in range(done, len(x)):
+        p, q, r, s = p + x[i] * y[i], q + x[i] * w[i], r + z[i] * y[i], s + z[i] * w[i]
+    return p, q, r, s
+
+
+@njit(cache=True)
+def dot(x, y):
+    """x'y, two vectors of sums at a time, so that none waits for another."""
+    first, second, wide = np.uint64(0), np.uint64(1), len(x) // (2 * WIDTH)
+    value, done = 0.0, 0
+    if wide > 0:
+        a, b = get(x, first, ALL) * get(y, first, ALL), get(x, second, ALL) * get(y, second, ALL)
+        for i in range(1, wide):
+            k, m = np.uint64(2 * i), np.uint64(2 * i + 1)
+            a, b = a + get(x, k, ALL) * get(y, k, ALL), b + get(x, m, ALL) * get(y, m, ALL)
+        value, done = total(a + b), 2 * wide * WIDTH
+    for i in range(done, len(x)):
+        value += x[i] * y[i]
+    return value
 
 
 def block_dots(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -49,18 +111,7 @@ def _dots(a, b, parts):
     for block in prange(len(parts)):
         start, end = block * BLOCK, min((block + 1) * BLOCK, a.shape[1])
         for k in range(len(a)):
-            x, y = a[k, start:end], b[k, start:end]
-            s, t, u, v, i = 0.0, 0.0, 0.0, 0.0, 0  # four sums, so that none waits for another
-            while i + 4 <= len(x):
-                s += x[i] * y[i]
-                t += x[i + 1] * y[i + 1]
-                u += x[i + 2] * y[i + 2]
-                v += x[i + 3] * y[i + 3]
-                i += 4
-            while i < len(x):
-                s += x[i] * y[i]
-                i += 1
-            parts[block, k] = (s + t) + (u + v)
+            parts[block, k] = dot(a[k, start:end], b[k, start:end])
 
 
 def block_sum_of(parts: list) -> np.ndarray:

@@ -1,7 +1,7 @@
 """Four numbers at once inside Numba: LLVM vectors as a Numba type, for kernels that run several signals side by side.
 
 `get` and `put` read and write row i of an array that holds `len(lanes)` signals interleaved: plain numbers for one lane,
-vectors for WIDTH lanes. Vectors add, subtract, and multiply with a number, lane by lane and with the same rounding, so the same
+vectors for WIDTH lanes. Vectors add, subtract, and multiply with a number or each other, lane by lane and with the same rounding, so the same
 code serves both and gives the same bits.
 """
 
@@ -99,6 +99,17 @@ def _store(typingctx, array, position, value):
 
 
 @intrinsic
+def total(typingctx, value):
+    """(a + b) + (c + d) of the four numbers."""
+
+    def code(context, builder, signature, args):
+        a, b, c, d = (builder.extract_element(args[0], ir.Constant(ir.IntType(32), lane)) for lane in range(WIDTH))
+        return builder.fadd(builder.fadd(a, b), builder.fadd(c, d))
+
+    return value.dtype(value), code
+
+
+@intrinsic
 def _spread(typingctx, number):
     """The same number in every lane."""
 
@@ -140,4 +151,6 @@ def _minus(a, b):
 def _times(a, b):
     if isinstance(b, Lanes) and a == b.dtype:
         return lambda a, b: _multiply(_spread(a), b)
+    if isinstance(a, Lanes) and a == b:
+        return lambda a, b: _multiply(a, b)
     return None

@@ -1,0 +1,155 @@
+"""Coefficients shrunk at several thresholds in one pass, where a gate lets them through: few open it, and noise alone keeps it shut.
+
+The gate is logistic(2 z), z how many standard deviations a smooth pilot p = P y is above its mean. With
+h_t(x) = x (1 - t^2 / x^2)_+, its slope s_t, and the probes eps that the noise is known by, gate h_t(w_j) has the divergence
+
+    sum_i gate_i s_t weights_j(i) + h_t gate'_i [rho_j Sigma (P - 11'P/n - z (Pz)'/n)]_ii / sd(p)
+
+whose last two terms, a few degrees of freedom among n, are means over the kept probes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit, prange
+
+from hushgraph.columns import Observation
+from hushgraph.filters import PILOT
+from hushgraph.kernels.cpu import cores_for
+from hushgraph.sums import BLOCK, block_dots, block_sum, block_sum_of, blocks, dot
+
+STEEPNESS = 2.0  # of the gate
+
+
+@dataclass(frozen=True, eq=False)
+class Gate:
+    """How far it is open at each node, z, the derivative by p, and what the kept probes do to the mean and the spread of p."""
+
+    open: np.ndarray
+    z: np.ndarray
+    slope: np.ndarray
+    smooth: np.ndarray
+    shift: np.ndarray
+    stretch: np.ndarray
+
+    @classmethod
+    def of(cls, seen: Observation) -> Gate:
+        p, n = seen.parts.smooth[PILOT], seen.graph.n
+        mean = float(block_sum(p)) / n
+        z = p - mean
+        spread = float(np.sqrt(block_dots(z[None], z[None])[0] / n))
+        z *= 1 / spread if spread > 1e-9 * abs(mean) else 0.0  # else it is rounding
+        gate = 1 / (1 + np.exp(-STEEPNESS * z))
+        slope = STEEPNESS / spread * gate * (1 - gate) if z.any() else np.zeros_like(p)
+        smooth = np.ascontiguousarray(seen.filters.probes.smooth[:, PILOT])
+        shift = block_sum(smooth.T) / n
+        return cls(gate, z, slope, smooth, shift, block_dots(smooth, np.broadcast_to(z, smooth.shape)) / n)
+
+    def moves(self, cross: np.ndarray, rho: np.ndarray) -> np.ndarray:
+        """What multiplies h_t in the divergence: (n_scales, n)."""
+        out = np.empty_like(cross)
+        with cores_for(out.size):
+            _moves(cross, rho, self.z, self.slope, self.shift, self.stretch, out)
+        return out
+
+
+@njit(cache=True, parallel=True)
+def _moves(cross, rho, z, slope, shift, stretch, out):
+    for i in prange(len(z)):
+        for j in range(len(out)):
+            total = 0.0
+            for p in range(len(rho)):
+                total += (shift[p] + stretch[p] * z[i]) * rho[p, j, i]
+            out[j, i] = slope[i] * (cross[j, i] - total / len(rho))
+
+
+def shrunken(
+    w: np.ndarray, scale: np.ndarray, thresholds: np.ndarray, weights: np.ndarray, gate: Gate | None = None, moves=None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Rows gate h_t(w_j) for each threshold t, in multiples of `scale`: (thresholds, k, n); and their divergences (thresholds, k)."""
+    kept = np.empty((len(thresholds), *w.shape))
+    parts = np.zeros((len(blocks(w.shape[1])), len(thresholds), len(w)))
+    with cores_for(w.size):
+        _shrink(w, scale, thresholds, weights, None if gate is None else gate.open, moves, kept, parts)
+    return kept, block_sum_of(list(parts)) if len(parts) else np.zeros(kept.shape[:2])
+
+
+def add_moved(
+    w: np.ndarray,
+    scale: np.ndarray,
+    thresholds: np.ndarray,
+    a: np.ndarray,
+    rows: np.ndarray,
+    out: np.ndarray,
+    gate: Gate | None = None,
+) -> None:
+    """Adds the derivative of sum_t a_tj gate h_t(w_j) along the probes, whose own rows are `rows`, to out: (probes, k, n), or (probes, 1, n) for their sum."""
+    with cores_for(w.size):
+        if gate is None:
+            _move(w, scale, thresholds, a, rows, out, None, None, None, None, None, None)
+        else:
+            _move(w, scale, thresholds, a, rows, out, gate.open, gate.z, gate.slope, gate.smooth, gate.shift, gate.stretch)
+
+
+@njit(cache=True, error_model="numpy")
+def _james_stein(x, limit):
+    """h and its slope; all of x at limit 0. Without branches, for the compiler to take several at once."""
+    size = abs(x)
+    r = limit / size if size > limit else 1.0
+    alive = 1.0 if size > limit or limit == 0 else 0.0
+    r = r if limit > 0 else 0.0
+    return alive * (x * (1 - r * r)), alive * (1 + r * r)
+
+
+@njit(cache=True, parallel=True, error_model="numpy")
+def _shrink(w, scale, thresholds, weights, gate, moves, kept, parts):
+    for block in prange(len(parts)):
+        lo, hi = block * BLOCK, min((block + 1) * BLOCK, w.shape[1])
+        terms, ones = np.empty(hi - lo), np.ones(hi - lo)
+        for j in range(len(w)):
+            x, noise, weight = w[j, lo:hi], scale[j, lo:hi], weights[j, lo:hi]
+            for k in range(len(thresholds)):
+                out, t = kept[k, j, lo:hi], thresholds[k]
+                if gate is None:
+                    for i in range(hi - lo):
+                        h, slope = _james_stein(x[i], t * noise[i])
+                        out[i] = h
+                        terms[i] = weight[i] * slope
+                else:
+                    through, move = gate[lo:hi], moves[j, lo:hi]
+                    for i in range(hi - lo):
+                        h, slope = _james_stein(x[i], t * noise[i])
+                        out[i] = through[i] * h
+                        terms[i] = weight[i] * through[i] * slope + move[i] * h
+                parts[block, k, j] = dot(terms, ones)
+
+
+@njit(cache=True, parallel=True, error_model="numpy")
+def _move(w, scale, thresholds, a, rows, out, gate, z, slope, smooth, shift, stretch):
+    for block in prange((w.shape[1] + BLOCK - 1) // BLOCK):
+        lo, hi = block * BLOCK, min((block + 1) * BLOCK, w.shape[1])
+        values, slopes = np.empty(hi - lo), np.empty(hi - lo)
+        for j in range(len(w)):
+            if not np.any(a[:, j]):
+                continue
+            values[:], slopes[:] = 0, 0
+            x, noise = w[j, lo:hi], scale[j, lo:hi]
+            for k in range(len(thresholds)):
+                t, share = thresholds[k], a[k, j]
+                if share != 0:
+                    for i in range(hi - lo):
+                        h, s = _james_stein(x[i], t * noise[i])
+                        values[i] += share * h
+                        slopes[i] += share * s
+            for p in range(len(rows)):
+                target, own = out[p, min(j, out.shape[1] - 1), lo:hi], rows[p, j, lo:hi]
+                if gate is None:
+                    for i in range(hi - lo):
+                        target[i] += slopes[i] * own[i]
+                else:
+                    through, above, steep, moved = gate[lo:hi], z[lo:hi], slope[lo:hi], smooth[p, lo:hi]
+                    for i in range(hi - lo):
+                        change = steep[i] * (moved[i] - shift[p] - stretch[p] * above[i])
+                        target[i] += through[i] * slopes[i] * own[i] + change * values[i]
