@@ -4,13 +4,20 @@ VENV := .venv
 BENCH := .venv-bench
 RUN := $(VENV)/bin/python
 
-.PHONY: demo test lint bench bench-privacy bench-fused-lasso bench-estimators estimators reproduce clean
+.PHONY: demo test test-browser docs lint bench bench-privacy bench-fused-lasso bench-estimators bench-files estimators reproduce clean
 
 demo: $(VENV)/.installed  ## a whole private release in a generated city: count, charge, noise, denoise, certificate, maps
 	$(RUN) -m hushgraph demo --out out/demo
 
 test: $(VENV)/.installed  ## all tests and doctests, offline
 	$(RUN) -m pytest
+
+test-browser: $(VENV)/.installed  ## explorer and report in a real browser (Debian's chromium, installed if it is missing)
+	command -v chromium > /dev/null || (apt-get update -qq && apt-get install -y -qq chromium)
+	$(RUN) -m pytest tests/browser
+
+docs: $(VENV)/.docs  ## the documentation as web pages in out/docs; warnings are errors
+	$(RUN) -m sphinx -W --keep-going -q -b html docs out/docs
 
 lint: $(VENV)/.installed  ## style, types and the import contracts
 	$(RUN) -m ruff check .
@@ -27,7 +34,10 @@ bench-privacy: $(BENCH)/.installed  ## private releases: noise against OpenDP an
 bench-fused-lasso: $(BENCH)/.installed  ## the 1-D fused lasso against prox-tv
 	$(BENCH)/bin/python benchmarks/fused_lasso.py
 
-bench-estimators: $(VENV)/.installed  ## what each method gains and costs; results in benchmarks/results
+bench-bench-files: $(VENV)/.installed  ## ten million edges from files of each kind
+	$(RUN) benchmarks/files.py
+
+estimators: $(VENV)/.installed  ## what each method gains and costs; results in benchmarks/results
 	$(RUN) benchmarks/estimators.py
 
 estimators: $(VENV)/.installed  ## every method in the tables, on the data of HUSHGRAPH_DATA; tables and pictures of docs/estimators.md
@@ -42,6 +52,10 @@ $(VENV)/.installed: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("hushgraph needs Python 3.11 or newer, found " + sys.version) if sys.version_info < (3, 11) else None'
 	$(PYTHON) -m venv $(VENV)
 	$(RUN) -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	touch $@
+
+$(VENV)/.docs: $(VENV)/.installed
+	$(RUN) -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
 	touch $@
 
 $(BENCH)/.installed: pyproject.toml

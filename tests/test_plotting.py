@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import hushgraph as hg
+from hushgraph.plotting import COLOURS, plot_error
 
 pytest.importorskip("matplotlib")
 
@@ -240,6 +241,119 @@ def test_saved_as_png(graph, tmp_path, kind):
 def test_the_page_fits_the_number_of_maps(graph):
     widths = [hg.plot_maps(graph, dict.fromkeys("abc"[:count], np.arange(20.0))).get_size_inches()[0] for count in (1, 2, 3)]
     assert np.all(np.diff(widths) > 3)
+
+
+# ---- whom to name --------------------------------------------------------------------------------------------------
+
+
+def test_attribution_stands_below(graph):
+    ax = hg.plot_graph_signal(graph, np.arange(20.0), attribution="(c) OpenStreetMap contributors; NYC Taxi")
+    assert ax.texts[0].get_text() == "© OpenStreetMap contributors\nNYC Taxi"
+    ax.figure.canvas.draw()
+    assert ax.texts[0].get_window_extent().y1 <= ax.get_window_extent().y0
+    assert ax.texts[0].get_window_extent().y0 >= 0
+    figure = hg.plot_maps(graph, {"a": np.arange(20.0)}, attribution="© OpenStreetMap contributors")
+    assert figure.get_supxlabel() == "© OpenStreetMap contributors"
+    assert not hg.plot_graph_signal(graph, np.arange(20.0)).texts
+
+
+def test_long_attributions_are_broken_and_make_room(graph):
+    words = "; ".join(["a name " * 20] * 3)
+    text = hg.plot_graph_signal(graph, np.arange(20.0), attribution=words).texts[0].get_text()
+    assert max(map(len, text.splitlines())) <= 70
+    plain, named = (hg.plot_maps(graph, {"a": np.arange(20.0)}, attribution=words) for words in (None, words))
+    assert named.get_size_inches()[1] > plain.get_size_inches()[1] + 0.5
+
+
+# ---- expected error ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def result(graph):
+    return hg.denoise(graph, np.random.default_rng(0).normal(0, 1, 20) + 5, sigma=1, method="sgwt_sure")
+
+
+def test_the_error_of_each_node_is_drawn(graph, result):
+    expected = lines_of(hg.plot_graph_signal(graph, result.expected_error())).get_array()
+    lines = lines_of(plot_error(graph, result, title="error"))
+    np.testing.assert_array_equal(lines.get_array(), expected)
+    local = lines_of(plot_error(graph, result, hops=0)).get_array()
+    assert not np.array_equal(local, expected)
+    assert type(lines.norm) is Normalize  # an error is read off the bar: no square root
+    assert lines_of(plot_error(graph, result, vmax=3)).norm.vmax == 3
+
+
+def test_edges_without_a_value_are_pale_and_below(graph):
+    noisy = np.random.default_rng(0).normal(0, 1, 20)
+    noisy[:5] = np.nan
+    result = hg.denoise(graph, noisy, sigma=1, method="sgwt_sure", missing="drop")
+    lines = lines_of(plot_error(graph, result))
+    values = lines.get_array()
+    ends = graph.adjacency.tocoo()
+    without = np.sum((ends.row < ends.col) & ((ends.row < 5) | (ends.col < 5)))
+    assert np.ma.count_masked(values) == without
+    assert values.mask[:without].all()
+    lines.figure.canvas.draw()
+    assert len(np.unique(lines.get_colors()[:without], axis=0)) == 1
+    assert np.min(lines.get_colors()[0][:3]) > 0.8
+
+
+def test_an_error_that_is_no_map(graph, result):
+    with pytest.raises(TypeError, match="result must be what denoise returned; got ndarray"):
+        plot_error(graph, result.signal)
+    two = hg.denoise(graph, np.random.default_rng(0).normal(0, 1, (20, 2)), sigma=1, method="sgwt_sure")
+    with pytest.raises(ValueError, match="this result holds 2; draw a column"):
+        plot_error(graph, two)
+    with pytest.raises(ValueError, match=r"expected \(12,\)"):
+        plot_error(hg.datasets.grid(3, 4), result)
+    with pytest.raises(TypeError, match="attribution must be a text"):
+        plot_error(graph, result, attribution=3)
+    assert plt.get_fignums() == []
+
+
+def test_ticks_of_a_linear_bar_are_not_crowded(graph):
+    for top in (1.0, 3.0, 6.0, 40.0, 99.0):
+        ax = hg.plot_graph_signal(graph, np.full(20, top), transform="linear")
+        bar = next(other for other in ax.figure.axes if other is not ax)
+        assert np.diff(bar.get_yticks()).min() >= 0.1 * np.ptp(bar.get_ylim())
+
+
+# ---- colours -------------------------------------------------------------------------------------------------------
+
+# What people see who lack one kind of cone (Machado, Oliveira and Fernandes 2009), on linear light.
+CONES = {
+    "all": np.eye(3),
+    "protanopia": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
+    "deuteranopia": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
+}
+XYZ = np.array([[0.412456, 0.357576, 0.180438], [0.212673, 0.715152, 0.072175], [0.019334, 0.119192, 0.950304]])
+
+
+def seen(colours, cones):
+    """CIE Lab, in which distances are about those of the eye."""
+    rgb = matplotlib.colors.to_rgba_array(colours)[:, :3]
+    light = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    xyz = np.clip(light @ np.transpose(CONES[cones]), 0, 1) @ XYZ.T / [0.95047, 1, 1.08883]
+    f = np.where(xyz > 0.008856, np.cbrt(xyz), 7.787 * xyz + 16 / 116)
+    return np.stack([116 * f[:, 1] - 16, 500 * (f[:, 0] - f[:, 1]), 200 * (f[:, 1] - f[:, 2])], axis=1)
+
+
+def apart(one, other):
+    return np.linalg.norm(one[:, None] - other[None], axis=2)
+
+
+@pytest.mark.parametrize("cones", CONES)
+def test_signs_are_told_apart_with_any_colour_vision(graph, cones):
+    cmap = lines_of(hg.plot_graph_signal(graph, np.arange(20.0))).get_cmap()
+    below, above = (seen(cmap(np.linspace(*ends, 80)), cones) for ends in ((0, 0.35), (0.65, 1)))
+    assert apart(below, above).min() > 25  # grey-blue down to #33506f would come as close as 11
+    assert np.all(np.diff(seen(cmap(np.linspace(0.5, 1, 80)), cones)[:, 0]) < 0)  # more is darker
+
+
+@pytest.mark.parametrize("cones", CONES)
+def test_curves_are_told_apart_with_any_colour_vision(cones):
+    colours = seen(COLOURS, cones)
+    assert apart(colours, colours)[~np.eye(len(colours), dtype=bool)].min() > 20
 
 
 # ---- what is refused, and what is left behind ----------------------------------------------------------------------

@@ -9,6 +9,8 @@ from hushgraph.contents import lazily
 
 _CONTENTS = {
     "graph": ["Graph"],
+    "interop": ["to_networkx", "to_igraph", "to_scipy", "to_geopandas", "to_pyg", "pyg_signals"],
+    "io": ["read_graph", "write_graph", "read_signal", "write_signal"],
     "observation": ["Noisy"],
     "partition": ["linear_plateau", "smooth_plateau", "c3_plateau", "meyer_plateau", "partition", "count_scales"],
     "chebyshev": ["chebyshev_coefficients", "jackson_damping"],
@@ -36,11 +38,13 @@ _CONTENTS = {
     "denoise": ["denoise"],
     "signals": ["bernoulli_signal", "hotspot_counts", "smooth_signal", "piecewise_constant_signal"],
     "metrics": ["snr", "mse"],
-    "plotting": ["plot_graph_signal", "plot_maps"],
+    "plotting": ["plot_graph_signal", "plot_maps", "plot_error"],
+    "figures": ["plot_partition", "plot_frame", "plot_scales", "plot_sure"],
     "estimator": ["WaveletDenoiser"],
+    "report": ["write_report"],
 }
 
-__all__ = lazily(__name__, _CONTENTS, packages=("datasets", "privacy"))
+__all__ = lazily(__name__, _CONTENTS, packages=("datasets", "privacy", "app"))
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:  # type checkers do not see the names that are loaded lazily

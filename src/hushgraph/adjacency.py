@@ -102,34 +102,6 @@ def node_count(pairs: np.ndarray, n: int | None, labels, coords) -> int:
     return int(n)
 
 
-def merge_duplicates(pairs, values, n: int, duplicates: Duplicates):
-    """Each undirected edge once, without self-loops and edges of weight 0."""
-    pairs = pairs.astype(np.int64, copy=False)
-    low, high = np.minimum(pairs[:, 0], pairs[:, 1]), np.maximum(pairs[:, 0], pairs[:, 1])
-    keep = low != high if values is None else (low != high) & (values > 0)
-    keys = low[keep] * n + high[keep]
-    if values is None:
-        keys.sort()  # much faster than np.unique on millions of edges
-        keys = keys[np.diff(keys, prepend=-1) > 0]
-        return np.stack(np.divmod(keys, max(n, 1)), axis=1), None
-    keys, first, group = np.unique(keys, return_index=True, return_inverse=True)
-    low, high, values = low[keep], high[keep], values[keep]
-    merged = values[first]
-    if duplicates == "sum":
-        merged = np.bincount(group, weights=values, minlength=len(keys))
-    elif duplicates == "max":
-        merged = np.zeros(len(keys))
-        np.maximum.at(merged, group, values)
-    elif np.any(values != merged[group]):
-        i = int(np.flatnonzero(values != merged[group])[0])
-        msg = (
-            f"edge ({low[i]}, {high[i]}) is given more than once with different weights ({merged[group[i]]:g} and {values[i]:g}); "
-            "say duplicates='sum' or 'max'"
-        )
-        raise ValueError(msg)
-    return np.stack([low[first], high[first]], axis=1), merged
-
-
 def one_of(*, weight, distance):
     if weight is not None and distance is not None:
         msg = f"give weight= (an affinity) or distance= (a length), not both; got {weight!r} and {distance!r}"

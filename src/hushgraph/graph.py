@@ -18,21 +18,19 @@ from scipy.sparse import csgraph
 from hushgraph.adjacency import (
     MAX_NODES,
     Duplicates,
-    affinities,
     checked_adjacency,
     checked_coords,
-    checked_labels,
     checked_nodes,
     checked_pairs,
     checked_weights,
-    label_array,
-    merge_duplicates,
     node_count,
-    one_of,
 )
 from hushgraph.checks import as_array, checked_number, checked_real_array, checked_size, choose, is_count
+from hushgraph.edge_table import EdgeTable, checked_names
+from hushgraph.interop import geopandas_edges, igraph_edges, networkx_edges, pyg_edges
 from hushgraph.kernels.layout import Layout, prepare
 from hushgraph.spectrum import Spectrum, laplacian_spectrum
+from hushgraph.symmetric import SymmetricRows, symmetric_rows
 
 LaplacianKind = Literal["combinatorial", "normalized", "random_walk"]
 METRES_PER_DEGREE = 111_320.0, 110_540.0  # of longitude at the equator, of latitude
@@ -70,12 +68,13 @@ class Graph:
     memo: dict = field(init=False, default_factory=dict, repr=False)  # derived things worth keeping: spectra, kernel layouts
 
     def __post_init__(self):
-        matrix = checked_adjacency(self.adjacency)
+        known = isinstance(self.adjacency, SymmetricRows)  # made by us, so nothing is left to check
+        matrix = self.adjacency.matrix if known else checked_adjacency(self.adjacency)
         for part in (matrix.data, matrix.indices, matrix.indptr):
             part.flags.writeable = False
         object.__setattr__(self, "adjacency", matrix)
         object.__setattr__(self, "coords", checked_coords(self.coords, self.crs, self.n))
-        object.__setattr__(self, "labels", checked_labels(self.labels, self.n))
+        object.__setattr__(self, "labels", checked_names(self.labels, self.n))
 
     def __getstate__(self):
         return {**self.__dict__, "memo": {}}
@@ -120,11 +119,8 @@ class Graph:
             msg = f"edges name node {pairs.max()}, but there are only n={n} nodes (numbered from 0); raise n or renumber"
             raise ValueError(msg)
         values = None if weights is None else checked_weights(weights, len(pairs))
-        pairs, values = merge_duplicates(pairs, values, n, choose("duplicates", duplicates, get_args(Duplicates)))
-        both = np.concatenate([pairs, pairs[:, ::-1]])
-        data = np.ones(len(both)) if values is None else np.concatenate([values, values])
-        matrix = sparse.csr_array((data, (both[:, 0], both[:, 1])), shape=(n, n))
-        return cls(matrix, coords=coords, crs=crs, labels=labels)
+        rows = symmetric_rows(pairs, values, n, choose("duplicates", duplicates, get_args(Duplicates)))
+        return cls(rows, coords=coords, crs=crs, labels=labels)
 
     @classmethod
     def from_scipy(cls, matrix, *, coords=None, crs=None, labels=None) -> Graph:
@@ -139,41 +135,46 @@ class Graph:
 
         Unweighted by default; directions are united, parallel edges are one edge, self-loops are dropped.
         `weight` names an edge attribute that is an affinity; `distance` names one that is a length d, which becomes
-        the affinity mean(d) / d. `coords` names node attributes; they are used when every node has them.
+        the affinity mean(d) / d. `coords` names node attributes; they are used when every node has them. They are
+        longitude and latitude if `crs` or the graph's own attribute "crs" says so (EPSG:4326).
         """
-        if not (hasattr(G, "nodes") and hasattr(G, "adj")):
-            msg = f"from_networkx needs a networkx graph; got {type(G).__name__}"
-            raise TypeError(msg)
-        labels = list(G.nodes)
-        position = {label: i for i, label in enumerate(labels)}
-        pairs = np.array([(position[u], position[v]) for u, v in G.edges()], dtype=np.int64).reshape(-1, 2)
-        attribute = one_of(weight=weight, distance=distance)
-        values = None if attribute is None else [value for _, _, value in G.edges(data=attribute)]
-        nodes = [G.nodes[label] for label in labels]
-        named = coords is not None and len(nodes) > 0 and all(key in node for node in nodes for key in coords)
-        places = [[node[key] for key in coords] for node in nodes] if named else None
-        return cls.from_edges(
-            pairs, n=len(labels), weights=affinities(values, attribute, pairs, is_distance=distance is not None),
-            coords=places, crs=crs, labels=label_array(labels), duplicates=duplicates,
-        )  # fmt: skip
+        table = networkx_edges(G, weight=weight, distance=distance, coords=coords, crs=crs)
+        return cls.from_table(table, duplicates=duplicates)
 
     @classmethod
     def from_igraph(cls, g, *, weight=None, distance=None, duplicates: Duplicates = "error", coords=None, crs=None) -> Graph:
         """Graph from an igraph.Graph; vertex names, if any, become labels. Same meaning as `from_networkx`."""
-        if not (hasattr(g, "get_edgelist") and hasattr(g, "vs")):
-            msg = f"from_igraph needs an igraph.Graph; got {type(g).__name__}"
-            raise TypeError(msg)
-        pairs = np.array(g.get_edgelist(), dtype=np.int64).reshape(-1, 2)
-        attribute = one_of(weight=weight, distance=distance)
-        if attribute is not None and attribute not in g.es.attributes():
-            msg = f"the edges have no attribute {attribute!r}; they have {g.es.attributes()}"
-            raise ValueError(msg)
-        values = None if attribute is None else g.es[attribute]
-        labels = label_array(g.vs["name"]) if "name" in g.vs.attributes() else None
-        return cls.from_edges(
-            pairs, n=g.vcount(), weights=affinities(values, attribute, pairs, is_distance=distance is not None),
-            coords=coords, crs=crs, labels=labels, duplicates=duplicates,
-        )  # fmt: skip
+        table = igraph_edges(g, weight=weight, distance=distance, coords=coords, crs=crs)
+        return cls.from_table(table, duplicates=duplicates)
+
+    @classmethod
+    def from_geopandas(
+        cls, edges, *, weight=None, distance=None, tolerance: float = 0.0, duplicates: Duplicates = "error"
+    ) -> Graph:
+        """Graph from a GeoDataFrame of LineStrings; nodes are their ends, in the order in which they are met.
+
+        Parameters
+        ----------
+        edges : geopandas.GeoDataFrame
+            Its own crs says whether coordinates are longitude and latitude (EPSG:4326).
+        weight, distance : str, optional
+            A column with affinities or lengths, as for `from_networkx`; distance="geometry" takes the lengths of the lines.
+        tolerance : float
+            Ends no further apart than this, in the unit of the coordinates, are one node; 0: only equal ones.
+        """
+        table = geopandas_edges(edges, weight=weight, distance=distance, tolerance=tolerance)
+        return cls.from_table(table, duplicates=duplicates)
+
+    @classmethod
+    def from_pyg(cls, data, *, weight=None, distance=None, duplicates: Duplicates = "error", crs=None) -> Graph:
+        """Graph from a torch_geometric.data.Data; `weight` is "edge_weight", say. `interop.pyg_signals` gives its signals."""
+        return cls.from_table(pyg_edges(data, weight=weight, distance=distance, crs=crs), duplicates=duplicates)
+
+    @classmethod
+    def from_table(cls, table: EdgeTable, *, duplicates: Duplicates = "error") -> Graph:
+        """Graph from what a reader found."""
+        pairs, n, weights, coords, crs, labels = table
+        return cls.from_edges(pairs, n=n, weights=weights, coords=coords, crs=crs, labels=labels, duplicates=duplicates)
 
     @classmethod
     def from_image(cls, shape, *, neighbours: int = 8) -> Graph:

@@ -1,19 +1,15 @@
 """Graphs as their publishers write them: SNAP edge lists and Matrix Market.
 
-A file that is truncated or garbled is an error that names the line.
+A file that is truncated or garbled is an error that names the line. `hushgraph.read_graph` reads these and more.
 """
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
-
-import numpy as np
-from scipy import sparse
-
-from hushgraph.checks import choose, shown
-from hushgraph.datasets.lines import CUT_SHORT, existing_file, number_table, numbered_lines
+from hushgraph.checks import choose
+from hushgraph.edge_text import read_edge_list
 from hushgraph.graph import Graph
+from hushgraph.matrix_market import read_matrix
+from hushgraph.text_files import existing_file
 
 
 def read_snap(path, *, labels: bool = False) -> Graph:
@@ -31,6 +27,7 @@ def read_snap(path, *, labels: bool = False) -> Graph:
     Examples
     --------
     >>> import tempfile
+    >>> from pathlib import Path
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "roads.txt"
     ...     _ = path.write_text("# a triangle and a road\\n7 3\\n3 7\\n3\\t10\\n10 7\\n10 25\\n")
@@ -38,38 +35,8 @@ def read_snap(path, *, labels: bool = False) -> Graph:
     >>> graph, graph.labels
     (Graph(n=4, n_edges=4, unweighted, labels), array([ 3,  7, 10, 25]))
     """
-    path = existing_file(path, "the edge list")
-    stated = _stated_edges(path)
-    pairs = number_table(path, np.int64)
-    if pairs is None or (pairs.size and pairs.shape[1] != 2):
-        raise ValueError(_first_bad_edge(path))
-    if not pairs.size:
-        msg = f"{path} holds no edges; expected two integer node ids a line; check that it was copied whole"
-        raise ValueError(msg)
-    if stated is not None and len(pairs) != stated:
-        msg = f"{path} says it has {stated} edges, but has {len(pairs)} lines of them; it is truncated or was edited; get it again"
-        raise ValueError(msg)
-    ids, number = np.unique(pairs, return_inverse=True)
-    return Graph.from_edges(number.reshape(-1, 2), n=len(ids), labels=ids if labels else None)
-
-
-def _stated_edges(path: Path) -> int | None:
-    for _, line in numbered_lines(path):
-        if line.strip() and not line.startswith("#"):
-            return None
-        if match := re.search(r"\bEdges:\s*(\d+)", line):
-            return int(match[1])
-    return None
-
-
-def _first_bad_edge(path: Path) -> str:
-    for number, line in numbered_lines(path):
-        fields = line.split("#")[0].split()
-        if fields and not (len(fields) == 2 and all(re.fullmatch(r"[+-]?\d{1,18}", field) for field in fields)):
-            return (
-                f"line {number} of {path} must be two integer node ids; got {shown(line.strip())}; the file is truncated or garbled"
-            )
-    return f"{path} cannot be read as an edge list: two integer node ids a line, comments after #"
+    table = read_edge_list(existing_file(path, "the edge list"), delimiter=None, weight=None, distance=None)
+    return Graph.from_table(table if labels else table._replace(labels=None))
 
 
 def read_matrix_market(path, *, weighted: bool = True, duplicates: str = "error") -> Graph:
@@ -88,29 +55,13 @@ def read_matrix_market(path, *, weighted: bool = True, duplicates: str = "error"
     Examples
     --------
     >>> import tempfile
+    >>> from pathlib import Path
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "path.mtx"
     ...     _ = path.write_text("%%MatrixMarket matrix coordinate pattern symmetric\\n3 3 2\\n2 1\\n3 2\\n")
     ...     read_matrix_market(path)
     Graph(n=3, n_edges=2, unweighted)
     """
-    from scipy.io import mmread
-
     choose("duplicates", duplicates, ("error", "max"))
-    path = existing_file(path, "the matrix")
-    try:
-        matrix = mmread(path)
-    except CUT_SHORT as fault:
-        msg = f"{path} cannot be read: it is truncated, not text, or not gzip; copy or download it again"
-        raise ValueError(msg) from fault
-    except (ValueError, OverflowError) as fault:
-        msg = f"{path} is not a whole Matrix Market file: {str(fault).rstrip('.')}; copy or download it again"
-        raise ValueError(msg) from fault
-    matrix = sparse.coo_array(matrix)
-    if matrix.shape[0] != matrix.shape[1] or matrix.dtype.kind not in "fiu":
-        msg = f"{path} must hold a square matrix of real numbers; got shape {matrix.shape} and dtype {matrix.dtype}"
-        raise ValueError(msg)
-    pairs, values = np.stack(matrix.coords, axis=1).astype(np.int64), matrix.data
-    if not weighted:
-        pairs, values = pairs[values != 0], None
-    return Graph.from_edges(pairs, n=matrix.shape[0], weights=values, duplicates=duplicates)  # type: ignore[arg-type]
+    table = read_matrix(existing_file(path, "the matrix"), weight=None if weighted else False, distance=None)
+    return Graph.from_table(table, duplicates=duplicates)  # type: ignore[arg-type]

@@ -14,7 +14,8 @@ import numpy as np
 
 from hushgraph.checks import checked_time
 from hushgraph.contents import extra
-from hushgraph.datasets.lines import existing_file, number_table, numbered_lines
+from hushgraph.datasets.lines import number_table
+from hushgraph.text_files import existing_file, numbered_lines
 
 _LON = ("pickup_longitude", "start_lon", "pickup_lon")
 _LAT = ("pickup_latitude", "start_lat", "pickup_lat")

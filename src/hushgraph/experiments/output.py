@@ -7,10 +7,9 @@ from collections.abc import Iterable
 from contextlib import contextmanager
 from pathlib import Path
 
-from hushgraph.plotting import pyplot
+from hushgraph.plotting import COLOURS, INK, QUIET, pyplot, style
 
-INK, QUIET = "#1b2a3a", "#5b6b7a"
-COLOURS = ("#1f6f8b", "#d1495b", "#edae49", "#3d5a45", "#7b5ea7", "#8d6a4f")
+__all__ = ["COLOURS", "INK", "QUIET", "figure", "is_generated", "markdown", "read_csv", "write_csv", "write_files", "write_text"]
 
 
 def write_csv(path: Path, rows: list[dict]) -> Path:
@@ -79,12 +78,7 @@ def write_text(path: Path, text: str) -> Path:
 def figure(path: Path, *, size=(7.2, 4.4), panels=(1, 1), dpi: int = 200, **options):
     """Axes to draw into; saved as PNG and PDF beside each other, then closed."""
     plt = pyplot()
-    style = {
-        "font.size": 10, "axes.spines.top": False, "axes.spines.right": False, "axes.edgecolor": QUIET, "axes.labelcolor": INK,
-        "xtick.color": QUIET, "ytick.color": QUIET, "text.color": INK, "legend.frameon": False, "axes.prop_cycle": plt.cycler(color=COLOURS),
-        "axes.titleweight": "bold", "axes.titlelocation": "left", "axes.titlesize": 11, "pdf.fonttype": 42,
-    }  # fmt: skip
-    with plt.rc_context(style):
+    with style():
         drawing, axes = plt.subplots(*panels, figsize=size, layout="constrained", **options)
         try:
             yield axes

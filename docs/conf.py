@@ -1,0 +1,125 @@
+"""The documentation: `make docs` builds it offline. Reference, command line and results are made from the package itself."""
+
+import os
+import re
+import runpy
+import tempfile
+from pathlib import Path
+
+from docutils import nodes
+from sphinx import addnodes
+
+import hushgraph
+
+HERE = Path(__file__).parent
+os.environ.setdefault("HUSHGRAPH_STATE", tempfile.mkdtemp())  # ledgers of examples are nothing to remember
+os.environ.setdefault("MPLBACKEND", "agg")
+
+project = "hushgraph"
+author = project_copyright = "The hushgraph developers"
+release = version = hushgraph.__version__
+
+extensions = [
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx_gallery.gen_gallery",
+]
+exclude_patterns = ["gallery", "**/README.md"]
+source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
+templates_path = ["_templates"]
+default_role = "literal"  # docstrings set code between single backticks
+
+# ---- pages ------------------------------------------------------------------------------------------------------
+
+myst_enable_extensions = ["colon_fence", "deflist", "fieldlist"]
+myst_heading_anchors = 3
+
+# ---- reference --------------------------------------------------------------------------------------------------
+
+autosummary_filename_map = runpy.run_path(str(HERE / "reference" / "pages.py"))["write"](HERE)
+autosummary_generate = True
+autosummary_ignore_module_all = False
+autodoc_typehints = "none"
+autodoc_member_order = "bysource"
+toc_object_entries_show_parents = "hide"
+numpydoc_show_class_members = False
+numpydoc_xref_param_type = False
+
+# ---- gallery ----------------------------------------------------------------------------------------------------
+
+sphinx_gallery_conf = {
+    "examples_dirs": "gallery",
+    "gallery_dirs": "examples",
+    "backreferences_dir": "reference/generated/backreferences",
+    "doc_module": ("hushgraph",),
+    "within_subsection_order": "FileNameSortKey",
+    "download_all_examples": False,
+    "show_memory": False,
+    "show_signature": False,
+    "write_computation_times": False,
+    "remove_config_comments": True,
+    "copyfile_regex": "",
+    "matplotlib_animations": False,
+}
+
+# ---- looks ------------------------------------------------------------------------------------------------------
+
+html_theme = "pydata_sphinx_theme"
+html_title = "hushgraph"
+html_static_path = ["_static"]
+html_css_files = ["hushgraph.css"]
+html_copy_source = False
+html_show_sourcelink = False
+html_show_sphinx = False
+html_theme_options = {
+    "logo": {"text": "hushgraph"},
+    "navbar_end": ["theme-switcher"],
+    "secondary_sidebar_items": ["page-toc"],
+    "header_links_before_dropdown": 7,
+    "show_toc_level": 2,
+    "navigation_with_keys": False,
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "pygments_light_style": "tango",
+    "pygments_dark_style": "monokai",
+}
+html_sidebars = {"index": []}
+
+SPECIAL = re.compile(r"[|*]|(?<=\w)_(?!\w)")
+
+
+def formulas_are_text(app, what, name, obj, options, lines):
+    """Docstrings hold formulas as plain text: a bar, a star or a last underscore is itself. Code and literals stay as they are."""
+    code = False
+    for i, line in enumerate(lines):
+        code = line.lstrip().startswith(">>>") or (code and bool(line.strip()))
+        if not code:
+            parts = re.split(r"(``.*?``|`.*?`)", line)
+            lines[i] = "".join(part if part.startswith("`") else SPECIAL.sub(r"\\\g<0>", part) for part in parts)
+
+
+def results_are_pages(app, docname, source):
+    """Links into benchmarks/results, which work in the repository, lead to the pages made of those files."""
+    source[0] = re.sub(r"\]\((?:\.\./)+benchmarks/results/([^)]*\.md)", r"](/results/\1", source[0])
+
+
+def names_are_links(app, doctree, docname):
+    """A public name set as code in a page, `denoise` or `privacy.release(...)`, leads to its reference."""
+    known = app.env.get_domain("py").objects
+    for literal in list(doctree.findall(nodes.literal)):
+        name = re.fullmatch(r"(?:hg\.|hushgraph\.)?([A-Za-z_]\w*(?:\.\w+)*)(\(.*\))?", literal.astext(), re.DOTALL)
+        if not name or isinstance(literal.parent, nodes.reference | nodes.title | addnodes.desc_name):
+            continue
+        homes = ["", "privacy.", "datasets."] if "_" in name[1] or name[1][:1].isupper() else [""]
+        found = next((known[full] for home in homes if (full := f"hushgraph.{home}{name[1]}") in known), None)
+        if found and found.docname != docname:
+            uri = app.builder.get_relative_uri(docname, found.docname) + f"#{found.node_id}"
+            literal.replace_self(nodes.reference("", "", literal.deepcopy(), internal=True, refuri=uri))
+
+
+def setup(app):
+    app.connect("autodoc-process-docstring", formulas_are_text, priority=400)  # before numpydoc
+    app.connect("source-read", results_are_pages)
+    app.connect("doctree-resolved", names_are_links)

@@ -1,0 +1,82 @@
+"""Run the Python blocks of a page in order, as a reader would, and hold what they print against the text blocks after them.
+
+`python docs/tutorials/run.py` runs all tutorials and writes their pictures into docs/tutorials/images; the tests run them too.
+A block of text right after one of Python is what that one prints; ... in it stands for anything.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import doctest
+import io
+import os
+import re
+import sys
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\n*```text\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL)
+PICTURE = re.compile(r"!\[[^\]]*\]\(images/([^)]+)\)")
+WIDTH = 1600  # pixels
+FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+class Block(NamedTuple):
+    """Code, what it prints (None: anything), and the line of the page it starts on."""
+
+    code: str
+    prints: str | None
+    line: int
+
+
+def blocks(text: str) -> list[Block]:
+    """The Python blocks of a page."""
+    return [Block(match[1], match[2], text[: match.start()].count("\n") + 2) for match in BLOCK.finditer(text)]
+
+
+def run(page: Path, folder: Path) -> None:
+    """All blocks of the page, one after the other, in `folder`; an AssertionError says which one printed something else."""
+    names: dict = {"__name__": "__main__"}
+    checker = doctest.OutputChecker()
+    for block in blocks(page.read_text(encoding="utf-8")):
+        printed = io.StringIO()
+        code = compile("\n" * (block.line - 1) + block.code, str(page), "exec")  # errors name the line of the page
+        with contextlib.chdir(folder), contextlib.redirect_stdout(printed):
+            exec(code, names)
+        if block.prints is not None and not checker.check_output(block.prints, printed.getvalue(), FLAGS):
+            msg = f"{page.name}, line {block.line}: the page says\n{block.prints}\nand the code prints\n{printed.getvalue()}"
+            raise AssertionError(msg)
+
+
+def pictures(page: Path) -> list[str]:
+    """Names of the pictures of a page; its own code must make them."""
+    return PICTURE.findall(page.read_text(encoding="utf-8"))
+
+
+def _keep(picture: Path, path: Path) -> None:
+    """A copy for the page: as wide as a screen shows it, in few colours."""
+    from PIL import Image
+
+    with Image.open(picture) as image:
+        image = image.convert("RGB")
+        image.thumbnail((WIDTH, WIDTH), Image.Resampling.LANCZOS)
+        image.quantize(256).save(path, optimize=True)
+
+
+def main() -> None:
+    """Run all pages, and keep their pictures."""
+    here = Path(__file__).parent
+    os.environ.setdefault("HUSHGRAPH_STATE", tempfile.mkdtemp())
+    os.environ.setdefault("MPLBACKEND", "agg")
+    for page in sorted(here.glob("*.md")):
+        with tempfile.TemporaryDirectory() as folder:
+            run(page, Path(folder))
+            (here / "images").mkdir(exist_ok=True)
+            for name in pictures(page):
+                _keep(Path(folder) / name, here / "images" / name)
+        sys.stdout.write(f"{page.name}: ran\n")
+
+
+if __name__ == "__main__":
+    main()

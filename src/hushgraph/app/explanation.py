@@ -1,0 +1,107 @@
+"""How a result was chosen, for the report: risk by threshold for wavelets, shares and weights for combinations."""
+
+from __future__ import annotations
+
+from html import escape
+
+import numpy as np
+
+from hushgraph.app.charts import Line, bar, line_chart, spread
+from hushgraph.frame import ExactFrame, Frame
+from hushgraph.graph import Graph
+from hushgraph.local_noise import smooth_weights
+from hushgraph.result import Denoised
+from hushgraph.risk import exact_weights, monte_carlo_weights
+from hushgraph.threshold import sure_curve
+from hushgraph.transform import analyze
+
+_CURVED = ("sgwt_sure", "sgwt_scaled", "sgwt_deep", "sgwt_exact")  # methods whose thresholds are minima of one curve per scale
+_SCALED = ("sgwt_scaled", "sgwt_deep")  # whose thresholds follow the local noise level of the coefficients
+_POINTS = 160  # of a curve
+_MOST_BARS = 12
+
+
+def explanation(graph: Graph, noisy: np.ndarray, result: Denoised) -> str:
+    """A section of HTML on one signal; empty when there is nothing to show."""
+    if result.method in _CURVED:
+        lines = risk_lines(graph, noisy, result)
+        return _curves(lines) if lines else ""
+    details = result.details.get("combination", result.details)
+    return _combination(details, graph.n) if "sets" in details and "weights" in details else ""
+
+
+def risk_lines(graph: Graph, noisy: np.ndarray, result: Denoised) -> list[Line]:
+    """SURE per node of each scale; none where the thresholds are not the minima of these curves (another rule was asked for)."""
+    frame, n_probes = result.details["frame"], result.details["n_probes"]
+    thresholds = np.asarray(result.thresholds)
+    known = bool(n_probes) or isinstance(frame, ExactFrame)
+    if np.isnan(noisy).any() or thresholds.shape != (frame.n_scales,) or not known:
+        return []
+    own = result.sigma if np.ndim(result.sigma) else None
+    sigma = 1.0 if own is not None else float(result.sigma)
+    weights = _weights(frame, n_probes, own)
+    scales: list = [None] * len(weights)
+    if result.method in _SCALED:
+        scales = list(np.sqrt(np.maximum(smooth_weights(graph, weights, sigma=own), 0.0)))
+    curves = [sure_curve(x, g, sigma=sigma, scale=s) for x, g, s in zip(analyze(frame, noisy), weights, scales, strict=True)]
+    taken = [min(int(np.searchsorted(t, one * (1 - 1e-9))), len(t) - 1) for (t, _), one in zip(curves, thresholds, strict=True)]
+    if any(risk[at] > risk.min() + 1e-6 * np.ptp(risk) for (_, risk), at in zip(curves, taken, strict=True)):
+        return []
+    far = 1.3 * max(float(t[at]) for (t, _), at in zip(curves, taken, strict=True)) or sigma
+    lines = []
+    for j, ((t, risk), at) in enumerate(zip(curves, taken, strict=True)):
+        grid = np.linspace(0.0, min(far, float(t[-1])), _POINTS)
+        y = risk[np.searchsorted(t, grid, side="right") - 1] / graph.n
+        name = f"scale {j}" + {0: " (coarsest)", len(curves) - 1: " (finest)"}.get(j, "")
+        lines.append(Line(name, grid / sigma, y, (float(t[at]) / sigma, float(risk[at]) / graph.n)))
+    return lines
+
+
+def _weights(frame: Frame, n_probes: int | None, sigma) -> np.ndarray:
+    if isinstance(frame, ExactFrame):
+        return exact_weights(frame, sigma=sigma)
+    return monte_carlo_weights(frame, n_probes=n_probes, sigma=sigma)
+
+
+def _curves(lines: list[Line]) -> str:
+    top = 1.15 * max(max(float(line.y[0]), line.dot[1]) for line in lines)
+    chart = line_chart(
+        lines, x_title="threshold / σ", y_title="estimated risk per node", top=top, name="Estimated risk of each scale by threshold"
+    )
+    words = (
+        "One line per scale of the wavelets. It shows the squared error that a threshold would leave, estimated without knowing the "
+        "truth (SURE); the dot is the threshold taken. What rises further is cut."
+    )
+    return f'<section><h2>How the thresholds were chosen</h2><div class="beside"><figure>{chart}</figure><p class="quiet">{words}</p></div></section>'
+
+
+def _combination(details: dict, n: int) -> str:
+    tables = [_sets(details["sets"], n)] * (len(details["sets"]) > 1) + [_candidates(details["weights"])]
+    body = "".join(f"<div>{table}</div>" for table in tables)
+    return f'<section><h2>How the estimates were combined</h2><div class="halves">{body}</div></section>'
+
+
+def _sets(sets: dict, n: int) -> str:
+    rows = "".join(
+        f'<tr><th scope="row">{escape(name)}</th><td class="number">{spread(np.sqrt(max(found["risk"], 0.0) / n))}</td>'
+        f'<td class="number">{found["share"]:.0%}</td><td>{bar(found["share"])}</td></tr>'
+        for name, found in sorted(sets.items(), key=lambda item: item[1]["risk"])
+    )
+    head = _table_head("Combination", "typical error", "share")
+    return f"<table><caption>Combinations tried, the error estimated for each, and its share in the result</caption>{head}{rows}</table>"
+
+
+def _candidates(weights: dict) -> str:
+    most = max(weights.values(), default=1.0)
+    rows = "".join(
+        f'<tr><th scope="row">{escape(name)}</th><td class="number">{weight:.2f}</td><td>{bar(weight / most)}</td></tr>'
+        for name, weight in list(weights.items())[:_MOST_BARS]
+    )
+    rest = len(weights) - _MOST_BARS
+    more = f'<p class="quiet">and {rest} more with smaller weights</p>' if rest > 0 else ""
+    return f"<table><caption>Simple estimates in use, with their weights</caption>{_table_head('Candidate', 'weight')}{rows}</table>{more}"
+
+
+def _table_head(first: str, *numbers: str) -> str:
+    cells = "".join(f'<th scope="col" class="number">{name}</th>' for name in numbers)
+    return f'<thead><tr><th scope="col">{first}</th>{cells}<td></td></tr></thead>'

@@ -1,0 +1,158 @@
+"""Coordinates and values as the page reads them: fixed-point numbers, differences, byte planes, zlib, base64.
+
+A number becomes a whole multiple of `step`, the difference to the one before it, and then 1 to 4 bytes; all first bytes come
+first, then all second bytes, which zlib packs far better. The reader is `unpack` in `static/map.js`.
+"""
+
+from __future__ import annotations
+
+import base64
+import zlib
+
+import numpy as np
+
+from hushgraph.checks import checked_number, checked_real_array
+from hushgraph.graph import METRES_PER_DEGREE, Graph, checked_graph
+
+FINEST = 32  # coordinates are kept to this part of the typical edge, and are off by half of it at most
+_WIDEST = 2**30  # steps between two numbers: with its sign a difference fits 32 bits
+_CURVE_BITS = 16
+
+
+def drawing_order(graph: Graph) -> np.ndarray:
+    """Nodes along a curve through the map (Z order), so that neighbours on the map are neighbours in the file.
+
+    Examples
+    --------
+    >>> from hushgraph import datasets
+    >>> drawing_order(datasets.grid(2, 3)).tolist()
+    [3, 4, 0, 1, 5, 2]
+    """
+    place = planar_places(graph)[0]
+    low, size = place.min(axis=0, initial=np.inf), np.ptp(place, axis=0).max(initial=0.0) if len(place) else 0.0
+    if size == 0:
+        return np.arange(graph.n)
+    cell = ((place - low) * ((2**_CURVE_BITS - 1) / size)).astype(np.uint64)
+    key = _spread(cell[:, 0]) | (_spread(cell[:, 1]) << np.uint64(1))
+    return np.argsort(key, kind="stable")
+
+
+def planar_places(graph: Graph) -> tuple[np.ndarray, float | None]:
+    """Places (n, 2) in a plane, with the metres of one unit if they are known: degrees become metres around the mean latitude."""
+    coords = checked_graph(graph).coords
+    if coords is None:
+        msg = "a map needs the places of the nodes; this graph has no coords, so build it with coords= (one row per node)"
+        raise ValueError(msg)
+    place = np.array(coords[:, :2], dtype=np.float64)
+    if graph.crs != "lonlat":
+        return place, None
+    east, north = METRES_PER_DEGREE
+    return place * [east * np.cos(np.radians(place[:, 1].mean() if graph.n else 0.0)), north], 1.0
+
+
+def pack_graph(graph: Graph, order: np.ndarray, *, metres: float | None = None) -> dict:
+    """Places and edges of the nodes in that order, ready for JSON.
+
+    Parameters
+    ----------
+    order : (n,) node numbers
+        From `drawing_order`; values are packed in the same order.
+    metres : float, optional
+        Metres in one unit of planar coordinates; without it, planar maps have no scale bar.
+    """
+    place, known = planar_places(graph)
+    place = place[order]
+    ends = _ordered_edges(graph, order)
+    step = _typical_length(place, ends) / FINEST
+    size = float(np.ptp(place, axis=0).max(initial=0.0)) if len(place) else 0.0
+    step = max(step, size / _WIDEST) or 1.0
+    x, y = (_packed_numbers(axis - axis.min(initial=np.inf), step) for axis in place.T)
+    return {
+        "x": x,
+        "y": y,
+        "degrees": _packed_integers(np.bincount(ends[:, 0], minlength=graph.n), difference=False),
+        "offsets": _packed_integers(ends[:, 1] - ends[:, 0], difference=False),
+        "metres": known if metres is None else checked_number("metres", metres, "a positive length in metres", above=0),
+    }
+
+
+def pack_values(values, *, step: float) -> dict:
+    """One number per node, rounded to multiples of `step`, ready for JSON; NaN stays NaN.
+
+    Examples
+    --------
+    >>> packed = pack_values([1.04, 0.97, float("nan")], step=0.1)
+    >>> packed["count"], packed["bytes"], packed["step"]
+    (3, 1, 0.1)
+    """
+    values = checked_real_array("values", values).astype(np.float64)
+    step = checked_number("step", step, "a positive number", above=0)
+    missing = np.flatnonzero(np.isnan(values))
+    filled = values.copy()
+    filled[missing] = 0.0
+    if np.abs(filled).max(initial=0.0) > step * _WIDEST / 2:
+        msg = f"values must be at most {_WIDEST // 2} steps in size; step={step:g} is too fine for them, so pass a larger one"
+        raise ValueError(msg)
+    packed = _packed_numbers(filled, step)
+    return packed if not len(missing) else {**packed, "missing": _packed_integers(missing, difference=True)}
+
+
+def decimal_step(scale: float, *, parts: int = 50) -> float:
+    """The power of ten that is just below `scale / parts`: what is shown to that many decimals is then rounded rightly.
+
+    Examples
+    --------
+    >>> decimal_step(8.06), decimal_step(0.4), decimal_step(0.0)
+    (0.1, 0.001, 1.0)
+    """
+    return float(f"1e{int(np.floor(np.log10(scale / parts)))}") if scale > 0 and np.isfinite(scale) else 1.0
+
+
+def _packed_numbers(values: np.ndarray, step: float) -> dict:
+    return {**_packed_integers(np.rint(values / step).astype(np.int64), difference=True), "step": step}
+
+
+def _packed_integers(whole: np.ndarray, *, difference: bool) -> dict:
+    steps = np.diff(whole, prepend=0) if difference else whole
+    zigzag = ((steps << 1) ^ (steps >> 63)).astype("<u8")
+    n_bytes = max(1, (int(zigzag.max(initial=0)).bit_length() + 7) // 8)
+    planes = zigzag.view(np.uint8).reshape(-1, 8)[:, :n_bytes].T.tobytes()
+    return {
+        "count": len(whole),
+        "bytes": n_bytes,
+        "step": 1,
+        "start": 0,
+        "difference": difference,
+        "data": base64.b64encode(_compressed(planes)).decode("ascii"),
+    }
+
+
+def _compressed(planes: bytes) -> bytes:
+    """zlib for small numbers that look random: as small as its slowest level, six times as fast."""
+    packer = zlib.compressobj(6, zlib.DEFLATED, zlib.MAX_WBITS, 9, zlib.Z_FILTERED)
+    return packer.compress(planes) + packer.flush()
+
+
+def _ordered_edges(graph: Graph, order: np.ndarray) -> np.ndarray:
+    """Edges (m, 2) between positions in the order, the earlier end first, ascending."""
+    position = np.empty(graph.n, dtype=np.int64)
+    position[order] = np.arange(graph.n)
+    matrix = graph.adjacency.tocoo()
+    upper = matrix.row < matrix.col
+    ends = np.sort(np.stack([position[matrix.row[upper]], position[matrix.col[upper]]], axis=1), axis=1)
+    return ends[np.lexsort([ends[:, 1], ends[:, 0]])]
+
+
+def _typical_length(place: np.ndarray, ends: np.ndarray) -> float:
+    """Median length of the edges; of a fine grid where there are none."""
+    lengths = np.linalg.norm(place[ends[:, 0]] - place[ends[:, 1]], axis=1)
+    lengths = lengths[lengths > 0]
+    size = float(np.ptp(place, axis=0).max(initial=0.0)) if len(place) else 0.0
+    return float(np.median(lengths)) if len(lengths) else size / max(np.sqrt(len(place)), 1.0)
+
+
+def _spread(cell: np.ndarray) -> np.ndarray:
+    """Bits moved apart, with a zero between every two of them."""
+    for shift, mask in ((8, 0x00FF00FF), (4, 0x0F0F0F0F), (2, 0x33333333), (1, 0x55555555)):
+        cell = (cell | (cell << np.uint64(shift))) & np.uint64(mask)
+    return cell

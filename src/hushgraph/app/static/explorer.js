@@ -1,0 +1,366 @@
+/* The explorer's page. The server says what may be shown; this file asks and shows.
+
+   One request is in flight at a time, and the latest position of the slider wins: while it moves a fast method answers, and
+   when it rests the chosen one. On private events the slider changes numbers only; maps come with a release. */
+
+"use strict";
+
+(() => {
+  const $ = (id) => document.getElementById(id);
+  const REST = 350; // milliseconds without a movement after which the chosen method is asked
+  const STEPS = 200; // of the slider
+  let start, graph, map, shown; // what the server said at first; the unpacked graph; the map; the latest answer
+  let epsilon, locked, saved;
+  let [wanted, busy, resting, slow] = [null, false, 0, null]; // slow: what stops a request for the chosen method
+
+  // ---- the server -------------------------------------------------------------------------------------------------------
+
+  const token = (() => {
+    const given = new URLSearchParams(location.hash.slice(1)).get("token");
+    if (given) {
+      sessionStorage.setItem("token", given); // for a reload of this tab
+      history.replaceState(null, "", location.pathname);
+    }
+    return given ?? sessionStorage.getItem("token") ?? "";
+  })();
+
+  async function ask(path, body, signal) {
+    const headers = { "X-Hushgraph-Token": token, ...(body && { "Content-Type": "application/json" }) };
+    let answer;
+    try {
+      answer = await fetch(`/api/${path}`, { method: body ? "POST" : "GET", headers, body: body && JSON.stringify(body), signal });
+    } catch (fault) {
+      if (fault.name === "AbortError") throw fault;
+      throw new Error("The program that this page belongs to does not answer any more. Start it again.");
+    }
+    if (answer.ok) return answer;
+    const text = await answer.text();
+    let said = { error: text };
+    try {
+      said = JSON.parse(text);
+    } catch {
+      // plain text already
+    }
+    throw Object.assign(new Error(said.error), { superseded: said.superseded });
+  }
+
+  function say(text, bad = false) {
+    $("status").textContent = text;
+    $("status").classList.toggle("bad", bad);
+  }
+
+  // ---- numbers in words -------------------------------------------------------------------------------------------------
+
+  const short = (v, digits = 3) => (v >= 1000 ? Math.round(v).toLocaleString("en-GB") : `${+v.toPrecision(digits)}`);
+  const fixed = (v) => (v >= 100 ? v.toFixed(0) : v >= 10 ? v.toFixed(1) : v.toFixed(2));
+  const whole = (v) => v.toLocaleString("en-GB");
+
+  function power(v) {
+    const exponent = Math.round(Math.log10(v));
+    if (Math.abs(Math.log10(v) - exponent) > 1e-9) return `${v}`;
+    return `10${`${exponent}`.replace("-", "⁻").replace(/\d/g, (d) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[d])}`;
+  }
+
+  function pairs(list, rows) {
+    list.replaceChildren();
+    for (const [name, value] of rows) {
+      const [term, said] = [document.createElement("dt"), document.createElement("dd")];
+      term.textContent = name;
+      said.textContent = value;
+      list.append(term, said);
+    }
+  }
+
+  const sensitivity = () => {
+    const squared = Number(start.sensitivity_squared);
+    return Number.isInteger(Math.sqrt(squared)) ? `${Math.sqrt(squared)}` : `√${start.sensitivity_squared}`;
+  };
+
+  // ---- epsilon ----------------------------------------------------------------------------------------------------------
+
+  const toSlider = (e) => Math.round((STEPS * Math.log(e / start.epsilon.least)) / Math.log(start.epsilon.most / start.epsilon.least));
+  const fromSlider = (s) => +(start.epsilon.least * (start.epsilon.most / start.epsilon.least) ** (s / STEPS)).toPrecision(3);
+
+  function setEpsilon(e) {
+    epsilon = +Math.min(Math.max(e, start.epsilon.least), start.epsilon.most).toPrecision(4);
+    $("slider").value = toSlider(epsilon);
+    $("slider").setAttribute("aria-valuetext", `epsilon ${short(epsilon)}`);
+    if (document.activeElement !== $("number")) $("number").value = epsilon;
+    $("sentence").textContent = `Whatever the map shows is at most ${short(Math.exp(epsilon))} times as likely with any one ${start.unit} in it as without (but for δ = ${power(start.delta)}).`;
+  }
+
+  function move(e) {
+    setEpsilon(e);
+    refresh(true);
+  }
+
+  // ---- asking, one request at a time -------------------------------------------------------------------------------------
+
+  const parameters = () => ({
+    epsilon,
+    method: $("method").value,
+    rule: $("rule").value,
+    refine: $("refine").checked,
+    nonnegative: $("nonnegative").checked,
+    integer: $("integer").checked,
+    plan: !locked,
+  });
+
+  function refresh(moving = false) {
+    clearTimeout(resting);
+    wanted = { ...parameters(), moving };
+    if (moving) resting = setTimeout(refresh, REST);
+    slow?.abort(); // whoever moves on does not wait for it
+    pump();
+  }
+
+  async function pump() {
+    if (busy) return;
+    busy = true;
+    while (wanted) {
+      const wish = wanted;
+      wanted = null;
+      if (!wish.moving) {
+        slow = new AbortController();
+        say("Denoising …");
+      }
+      try {
+        const found = await (await ask("look", wish, slow?.signal)).json();
+        if (wish.plan === !locked) await show(found);
+        if (!wanted) say("");
+      } catch (fault) {
+        if (fault.superseded) resting = setTimeout(refresh, 2 * REST); // another window asked
+        else if (fault.name !== "AbortError") say(fault.message, true);
+      }
+      slow = null;
+    }
+    busy = false;
+  }
+
+  // ---- showing ----------------------------------------------------------------------------------------------------------
+
+  async function show(found) {
+    shown = found;
+    $("sigma").textContent = `σ = ${short(found.sigma)}`;
+    showErrors(found);
+    showBudget(found.budget ?? start.budget);
+    $("risk").hidden = !found.risk;
+    if (found.maps) {
+      const [noisy, denoised] = await Promise.all([HushMap.unpack(found.maps.noisy), HushMap.unpack(found.maps.denoised)]);
+      map.setMaps([
+        { title: "Noisy", values: noisy, note: start.kind === "generated" ? "as it would be published" : "as published" },
+        { title: "Denoised", values: denoised, note: "from the noisy map alone" },
+      ]);
+      $("unseen").hidden = true;
+      $("map").classList.remove("empty");
+    }
+    if (found.risk) {
+      drawRisk($("chart"), $("legend"), found.risk, { label: start.label });
+      showRiskNote(found);
+    }
+    document.body.dataset.shown = `${found.epsilon} ${found.method}${found.settled ? "" : " moving"}`;
+  }
+
+  function showErrors({ errors, region }) {
+    const rows = [["noisy", `± ${fixed(errors.noisy)}`]];
+    rows.push([region ? "denoised, expected" : "denoised, estimated", errors.below === undefined ? `± ${fixed(errors.denoised)}` : `below ± ${fixed(errors.below)}`]);
+    if (errors.actual !== undefined) rows.push(["denoised, actual", `± ${fixed(errors.actual)}`]);
+    pairs($("errors"), rows);
+    let note = errors.actual === undefined ? "Estimated from the noisy map alone (SURE), before clipping." : "The actual error is known only because these counts are generated.";
+    if (region) {
+      const reach = region.possible ? `${whole(region.nodes)} junctions` : `${whole(region.nodes)} junctions, more than there are`;
+      note = `On generated counts on these streets; your data was not looked at. A total within ${100 * region.reliable} % needs about ${reach}.`;
+    }
+    $("errors-note").textContent = note;
+  }
+
+  function showRiskNote(found) {
+    const own = found.method === "sgwt_sure" && $("rule").value === "james_stein";
+    const what = own ? "The dot is the threshold taken." : "The dot is the threshold that the plain wavelet method takes.";
+    const more = own || found.method.startsWith("sgwt") ? "" : " The combined methods use these scales and more.";
+    $("risk-note").textContent = `One line per scale, from whole districts to single junctions. ${what}${more}`;
+  }
+
+  function showBudget(budget) {
+    $("budget").hidden = !budget;
+    if (!budget) return;
+    start.budget = budget;
+    const share = (e) => `${Math.min(100, (100 * e) / budget.epsilon)}%`;
+    const [spent, next] = $("bar").children;
+    spent.style.width = share(budget.spent);
+    const planned = !locked && budget.spent_after !== undefined;
+    next.style.width = planned ? share(Math.max(0, Math.min(budget.spent_after, budget.epsilon) - budget.spent)) : "0";
+    const left = `One more release may have ε up to ${short(budget.remaining)}`;
+    const after = planned && budget.fits ? ` This one would bring the total to ${short(budget.spent_after)}.` : "";
+    const period = budget.period ? ` in ${budget.period}` : "";
+    $("budget-note").textContent = `Spent: ε = ${short(budget.spent)} of ${short(budget.epsilon)}${period}.${after} ${budget.remaining > 0 ? left : "Nothing is left"}.`;
+    $("bar").setAttribute("aria-label", `${short(budget.spent)} of ${short(budget.epsilon)} spent`);
+    showDraw();
+  }
+
+  // ---- the release ------------------------------------------------------------------------------------------------------
+
+  function showDraw() {
+    const mine = start.kind === "private";
+    $("draw-button").hidden = !mine || locked;
+    $("download").hidden = $("another").hidden = !mine || !locked;
+    $("certificate").hidden = !start.release;
+    const fits = start.budget?.fits !== false;
+    $("draw-button").disabled = !fits;
+    let note = "Generated counts, simulated noise: nothing here is published. Open your own events to draw a release.";
+    if (start.kind === "release") note = "A published map. Denoising it again costs no privacy; drawing needs the events and their ledger.";
+    if (mine && locked) note = `Release ${start.draws} is drawn and charged. Download it before you end the program.`;
+    if (mine && !locked && fits) note = `Charges the ledger ε = ${short(epsilon)}, draws fresh noise once and shows the map. You are asked before.`;
+    if (mine && !locked && !fits) note = "The budget does not allow this ε. Move the slider to the left, or let the budget's keeper renew it.";
+    $("draw-note").textContent = note;
+    $("draw-note").classList.toggle("warning", mine && !locked && !fits);
+    if (start.release) showCertificate(start.release.certificate);
+  }
+
+  function showCertificate(said) {
+    pairs($("certificate").querySelector("dl"), [
+      ["guarantee", `ε = ${said.epsilon}, δ = ${said.delta}`],
+      ["for each", said.unit ?? "unit"],
+      ["neighbours", said.adjacency],
+      ["bound", said.bound],
+      ["sensitivity²", `${said.sensitivity_squared}`],
+      ["not protected", said.not_protected],
+      ["noise", `σ = ${said.sigma.toPrecision(6)}, lattice ${said.lattice}`],
+      ["ledger", `${said.ledger.dataset}, entry ${said.ledger.entry}`],
+      ["head", said.ledger.head.slice(0, 16)],
+      ["drawn", said.created],
+      ["graph", said.graph.hash.slice(0, 16)],
+      ...(said.attribution ? [["streets", said.attribution]] : []),
+    ]);
+  }
+
+  function lock(yes) {
+    locked = yes;
+    $("slider").disabled = $("number").disabled = yes;
+    if (yes && start.release) setEpsilon(start.release.epsilon);
+    $("number").value = epsilon;
+    showDraw();
+  }
+
+  async function openConfirm() {
+    while (shown?.epsilon !== epsilon) await new Promise((done) => setTimeout(done, 50)); // the numbers must be those of this ε
+    const { budget } = start;
+    pairs($("confirm-list"), [
+      ["Privacy loss ε", `${epsilon}`],
+      ["δ", power(start.delta)],
+      ["Noise σ", shown ? short(shown.sigma) : "…"],
+      ["Spent so far", `${short(budget.spent)} of ${short(budget.epsilon)}`],
+      ["Spent after this", budget.spent_after === undefined ? "…" : `${short(budget.spent_after)} of ${short(budget.epsilon)}`],
+    ]);
+    const { max_nodes: nodes, max_per_node: times } = start.caps;
+    $("attest-text").textContent = `The streets and the limits (each ${start.unit} in at most ${whole(nodes)} junction${nodes > 1 ? "s" : ""}, ${whole(times)} time${times > 1 ? "s" : ""} in each) were fixed without looking at the data.`;
+    $("attest").checked = false;
+    $("go").disabled = true;
+    $("confirm-error").textContent = "";
+    $("confirm").showModal();
+  }
+
+  async function draw() {
+    $("go").disabled = true;
+    try {
+      const found = await (await ask("draw", { epsilon, number: start.draws + 1, public_graph: $("attest").checked })).json();
+      Object.assign(start, found);
+      saved = false;
+      $("confirm").close();
+      lock(true);
+      refresh();
+    } catch (fault) {
+      $("confirm-error").textContent = fault.message;
+    }
+  }
+
+  async function download() {
+    say("Writing the release …");
+    try {
+      const { epsilon: e, method, nonnegative, integer } = parameters();
+      const packed = await (await ask("download", { epsilon: e, method, nonnegative, integer })).blob();
+      const link = document.createElement("a");
+      link.href = URL.createObjectURL(packed);
+      link.download = `release-${start.draws}.zip`;
+      link.click();
+      setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+      saved = true;
+      say("");
+    } catch (fault) {
+      say(fault.message, true);
+    }
+  }
+
+  // ---- the page ---------------------------------------------------------------------------------------------------------
+
+  function showMethod() {
+    const chosen = start.methods.find((one) => one.name === $("method").value);
+    const mine = start.kind === "private"; // a release is exported with the method's own settings
+    $("rule-line").hidden = mine || !chosen.rule;
+    $("refine-line").hidden = mine || !chosen.refine;
+    $("refine").checked = chosen.refine_default;
+  }
+
+  function listen() {
+    $("slider").addEventListener("input", () => move(fromSlider(+$("slider").value)));
+    $("number").addEventListener("input", () => $("number").value > 0 && move(+$("number").value));
+    $("number").addEventListener("change", () => ($("number").value = epsilon));
+    $("method").addEventListener("change", () => {
+      showMethod();
+      refresh();
+    });
+    for (const id of ["rule", "refine", "nonnegative", "integer"]) $(id).addEventListener("change", () => refresh());
+    $("draw-button").addEventListener("click", openConfirm);
+    $("cancel").addEventListener("click", () => $("confirm").close());
+    $("attest").addEventListener("change", () => ($("go").disabled = !$("attest").checked));
+    $("go").addEventListener("click", draw);
+    $("download").addEventListener("click", download);
+    $("another").addEventListener("click", () => {
+      lock(false);
+      refresh();
+    });
+    addEventListener("beforeunload", (event) => saved === false && event.preventDefault());
+    addEventListener("resize", () => shown?.risk && drawRisk($("chart"), $("legend"), shown.risk, { label: start.label }));
+  }
+
+  function setUp() {
+    $("data").textContent = `${start.name}: ${whole(start.nodes)} junctions, ${whole(start.edges)} street segments`;
+    $("sigma-note").textContent = `standard deviation, in ${start.label}; δ = ${power(start.delta)}, sensitivity ${sensitivity()}`;
+    Object.assign($("number"), { min: start.epsilon.least, max: start.epsilon.most });
+    for (const { name, title } of start.methods) $("method").append(new Option(title, name));
+    showMethod();
+    $("main").hidden = false;
+    $("risk").hidden = start.kind === "private" && !start.release;
+    map = HushMap.create($("map"), {
+      graph,
+      maps: [{ title: "Streets", values: new Float32Array(graph.n), note: "public; no counts shown" }],
+      label: `${start.label} per junction`,
+      name: "Maps of the noisy and the denoised signal",
+    });
+    if (start.kind === "private" && !start.release) {
+      const [head, text] = [document.createElement("strong"), document.createElement("span")];
+      head.textContent = "No map yet, on purpose";
+      text.textContent = "Your counts were read and stay in memory. Moving the slider changes numbers only, since every map drawn from private counts is a release that must be paid for. The first map you see here will be the release.";
+      $("unseen").append(head, text);
+      $("unseen").hidden = false;
+      $("map").classList.add("empty");
+    }
+    setEpsilon(start.release?.epsilon ?? start.epsilon.start);
+    lock(Boolean(start.release));
+    showBudget(start.budget);
+  }
+
+  async function open() {
+    try {
+      start = await (await ask("start")).json();
+      graph = await HushMap.unpackGraph(start.graph);
+    } catch (fault) {
+      return say(fault.message, true);
+    }
+    setUp();
+    listen();
+    return refresh();
+  }
+
+  open();
+})();

@@ -1,0 +1,111 @@
+"""Words of the report: what a method does, what an epsilon means, and a certificate as a table."""
+
+from __future__ import annotations
+
+import math
+from html import escape
+
+from hushgraph.app.charts import figure
+
+METHODS = {
+    "auto": "Many simple estimates were made (smoothing at several widths, wavelets, spikes, pieces) and combined so that the estimated error is smallest.",
+    "let": "Simple estimates (smoothing at several widths, wavelets, spikes) were combined so that the estimated error is smallest.",
+    "counts": "Each node was estimated from what the nodes around it say about counts like its own (empirical Bayes).",
+    "sgwt_sure": "The signal was split into wavelet scales. In each scale coefficients below a threshold were set to zero and larger ones shrunk; the thresholds are those with the smallest estimated error.",
+    "sgwt_scaled": "The signal was split into wavelet scales, and small coefficients were removed by thresholds that follow the noise level of each coefficient.",
+    "sgwt_deep": "The signal was split into wavelet scales, with as many coarse ones as the estimated error found useful, and small coefficients were removed in each.",
+    "sgwt_exact": "The signal was split into wavelet scales with the graph's eigenvectors, and small coefficients were removed in each.",
+    "sgwt_block": "The signal was split into wavelet scales, and coefficients of neighbouring nodes were kept or removed together.",
+    "sgwt_beta": "The signal was split into wavelet scales, each with its own threshold and its own way of shrinking.",
+    "dfs_fused_lasso": "The nodes were lined up by a walk through the graph, and the signal along the line became pieces of constant value.",
+    "graph_tv": "The signal became pieces of nearly constant value, with as few jumps along edges as the data allow.",
+}
+_NEIGHBOUR = {
+    "add-remove": "with all data of any one {unit} in it as without",
+    "change-one": "with the data of any one {unit} as with any other data in their place",
+}
+_NAMES = {
+    "statement": "Guarantee",
+    "epsilon": "ε (epsilon)",
+    "delta": "δ (delta)",
+    "unit": "Who is protected",
+    "adjacency": "Maps compared",
+    "not_protected": "Who is not protected",
+    "sensitivity_squared": "Sensitivity, squared",
+    "bound": "Bound on one unit",
+    "caps": "Caps",
+    "rules": "Rules",
+    "windows": "Time windows",
+    "public_graph": "Graph fixed without looking at the data",
+    "graph": "Graph",
+    "mechanism": "Mechanism",
+    "sigma": "σ (standard deviation of the noise)",
+    "lattice": "Values are multiples of",
+    "largest_count": "Counts were clamped to",
+    "ledger": "Budget ledger",
+    "created": "Drawn at",
+    "versions": "Versions",
+    "attribution": "Attribution",
+    "denoised": "Denoised map",
+    "files": "Files (SHA-256)",
+    "remarks": "Remarks",
+}
+
+
+def power_of_ten(value: float) -> str:
+    """1e-06 as 10⁻⁶, other numbers as they are.
+
+    Examples
+    --------
+    >>> power_of_ten(1e-6), power_of_ten(2.5e-7), power_of_ten(0.01)
+    ('10⁻⁶', '2.5 × 10⁻⁷', '0.01')
+    """
+    if not 0 < value < 1e-3:
+        return figure(value)
+    exponent = math.floor(math.log10(value) + 1e-12)
+    raised = str(exponent).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    lead = figure(value / 10.0**exponent)
+    return f"10{raised}" if lead == "1" else f"{lead} × 10{raised}"
+
+
+def epsilon_sentence(epsilon: float, *, delta: float | None = None, unit: str | None = None, adjacency: str | None = None) -> str:
+    """What an epsilon means, in a sentence.
+
+    Examples
+    --------
+    >>> print(epsilon_sentence(0.5, delta=1e-6, unit="passenger", adjacency="add-remove"))
+    Whatever this map shows is at most 1.65 times as likely with all data of any one passenger in it as without (ε = 0.5), but for a probability of δ = 10⁻⁶.
+    """
+    unit = unit or "person"
+    change = _NEIGHBOUR.get(adjacency or "add-remove", _NEIGHBOUR["add-remove"]).format(unit=unit)
+    times = figure(math.exp(min(epsilon, 700.0)))
+    rest = "" if delta is None else f", but for a probability of δ = {power_of_ten(delta)}"
+    return f"Whatever this map shows is at most {times} times as likely {change} (ε = {figure(epsilon)}){rest}."
+
+
+def certificate_table(certificate: dict) -> str:
+    """Rows of an HTML table, in the order of the certificate."""
+    rows = [
+        f'<tr><th scope="row">{escape(_NAMES.get(key, _spoken(key)))}</th><td>{_cell(value)}</td></tr>'
+        for key, value in certificate.items()
+        if key != "format" and value is not None
+    ]
+    return f'<table class="certificate">{"".join(rows)}</table>'
+
+
+def _cell(value) -> str:
+    if isinstance(value, dict):
+        if not value:
+            return "none"
+        pairs = (f"<dt>{escape(_spoken(str(key)))}</dt><dd>{_cell(part)}</dd>" for key, part in value.items() if part is not None)
+        return f"<dl>{''.join(pairs)}</dl>"
+    if isinstance(value, list | tuple):
+        return "<ul>" + "".join(f"<li>{_cell(part)}</li>" for part in value) + "</ul>"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    text = f"{value:.10g}" if isinstance(value, float) else str(value)
+    return f"<code>{escape(text)}</code>" if len(text) >= 40 and " " not in text else escape(text)
+
+
+def _spoken(key: str) -> str:
+    return key.replace("_", " ").capitalize() if key.islower() else key

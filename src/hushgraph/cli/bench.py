@@ -1,0 +1,151 @@
+"""hushgraph bench: how fast this machine is, against SciPy's recurrence in the same run."""
+
+from __future__ import annotations
+
+import datetime
+import time
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import typer
+
+from hushgraph.cli.options import AsJson, Quiet
+from hushgraph.cli.terminal import open_terminal
+
+
+def bench(
+    nodes: Annotated[int, typer.Option(min=1000, max=50_000_000, help="Nodes of the generated road network.")] = 200_000,
+    degree: Annotated[int, typer.Option(min=1, max=1000, help="Degree of the polynomials.")] = 100,
+    repeats: Annotated[int, typer.Option(min=1, max=100, help="Runs of each step, of which the fastest counts.")] = 5,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Time transform, inverse and denoising on this machine, against the same recurrence written with SciPy."""
+    with open_terminal("bench", as_json=as_json, quiet=quiet) as terminal:
+        terminal.stopped = "times of a part are not shown"
+        with terminal.working(f"A generated road network of {nodes:,} nodes", total=8) as done:
+            facts = measure(nodes, degree, repeats, done)
+        seconds, ratios = facts["seconds"], facts["ratios"]
+        rows = [
+            [name, f"{seconds[key]:.3f}", f"{seconds[f'scipy_{key}']:.3f}", f"{ratios[key]:.1f}"]
+            for name, key in (("forward", "forward"), ("inverse", "inverse"))
+        ]
+        rows.append(["whole denoising (sgwt_sure)", f"{seconds['denoise']:.3f}", "", ""])
+        terminal.table(["seconds", "hushgraph", "SciPy", "times faster"], rows)
+        terminal.story(
+            {
+                "Graph": f"{facts['nodes']:,} nodes, {facts['edges']:,} edges, {facts['scales']} scales, degree {degree}, float64.",
+                "Machine": f"{facts['machine']}, {facts['threads']} threads; {facts['date']}.",
+            }
+        )
+        terminal.result(facts)
+
+
+def measure(nodes: int, degree: int, repeats: int, done: Callable[[float], None]) -> dict[str, Any]:
+    """All times for one graph; the first run of everything warms up and is not counted."""
+    import numba
+    import numpy as np
+
+    from hushgraph.datasets.generated import roads
+    from hushgraph.denoise import denoise
+    from hushgraph.experiments.stage import machine
+    from hushgraph.frame import chebyshev_frame
+    from hushgraph.transform import analyze, synthesize
+
+    graph = roads(nodes, seed=0)
+    done(1)
+    frame = chebyshev_frame(graph, degree=degree)
+    noisy = np.random.default_rng(0).normal(0, 1, graph.n)
+    rival, bands = ScipyRecurrence(frame), analyze(frame, noisy)
+    done(2)
+    if not np.allclose(rival.forward(noisy), bands, atol=1e-9):
+        msg = "SciPy's recurrence and hushgraph disagree on this machine: no times are given; please report it with your versions"
+        raise ArithmeticError(msg)
+    done(3)
+
+    def fresh():
+        graph.memo.clear()  # spectrum and layout count
+        return denoise(graph, noisy, sigma=1.0, method="sgwt_sure")
+
+    steps: dict[str, Callable[[], Any]] = {
+        "forward": lambda: analyze(frame, noisy),
+        "inverse": lambda: synthesize(frame, bands),
+        "denoise": fresh,
+        "scipy_forward": lambda: rival.forward(noisy),
+        "scipy_inverse": lambda: rival.inverse(bands),
+    }
+    seconds = {}
+    for k, (name, step) in enumerate(steps.items()):
+        slow = name == "scipy_inverse"  # as long as everything else together
+        seconds[name] = _best_of(step, 1 if slow else repeats, warm=not slow)
+        done(4 + k)
+    return {
+        "nodes": graph.n,
+        "edges": graph.n_edges,
+        "scales": frame.n_scales,
+        "degree": degree,
+        "seconds": seconds,
+        "ratios": {name: seconds[f"scipy_{name}"] / seconds[name] for name in ("forward", "inverse")},
+        "threads": numba.get_num_threads(),
+        "machine": machine(),
+        "date": datetime.date.today().isoformat(),
+    }
+
+
+def _best_of(step: Callable[[], Any], repeats: int, *, warm: bool) -> float:
+    if warm:
+        step()
+    times = []
+    for _ in range(repeats):
+        before = time.perf_counter()
+        step()
+        times.append(time.perf_counter() - before)
+    return min(times)
+
+
+class ScipyRecurrence:
+    """The three-term recurrence with SciPy's and NumPy's public functions: int32 CSR, all arrays updated in place."""
+
+    def __init__(self, frame):
+        import numpy as np
+        from scipy import sparse
+
+        n = frame.graph.n
+        laplacian = (4 * frame.unit / frame.lambda_upper) * frame.graph.laplacian()
+        self.matrix = sparse.csr_array(laplacian - 2 * sparse.eye_array(n))
+        self.matrix.indptr, self.matrix.indices = self.matrix.indptr.astype(np.int32), self.matrix.indices.astype(np.int32)
+        self.theta, self.room = frame.coefficients, np.empty(n)
+
+    def terms(self, x):
+        """T_1 x, T_2 x, ..., each valid until the next."""
+        import numpy as np
+
+        now, before = x.copy(), 0.5 * (self.matrix @ x)
+        for _ in range(self.theta.shape[1] - 1):
+            now, before = before, now
+            yield now
+            np.subtract(self.matrix @ now, before, out=before)
+
+    def add(self, term, factor: float, band) -> None:
+        import numpy as np
+
+        np.multiply(term, factor, out=self.room)
+        band += self.room
+
+    def forward(self, x):
+        bands = self.theta[:, :1] * x
+        for k, term in enumerate(self.terms(x), start=1):
+            for factor, band in zip(self.theta[:, k], bands, strict=True):
+                self.add(term, factor, band)
+        return bands
+
+    def inverse(self, bands):
+        """One recurrence per scale, as the definition reads."""
+        import numpy as np
+
+        total = np.zeros(bands.shape[1])
+        for theta, band in zip(self.theta, bands, strict=True):
+            self.add(band, theta[0], total)
+            for k, term in enumerate(self.terms(band), start=1):
+                self.add(term, theta[k], total)
+        return total

@@ -1,0 +1,173 @@
+"""Private events counted for a command: which columns, which bounds, which windows. Says nothing of what it reads."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from hushgraph.cli.terminal import Terminal
+
+_WHERE, _BOUND = "Where and when events are", "What one person may count for"
+_MOST_WINDOWS = 10_000
+_CHUNK = 250_000  # rows between two looks at the time left
+_STEPS = {"s": 1, "min": 60, "h": 3600, "d": 86_400}
+
+Node = Annotated[str | None, typer.Option(help="Column of node labels.", rich_help_panel=_WHERE)]
+Lon = Annotated[str | None, typer.Option(help="Column of longitudes, in degrees.", rich_help_panel=_WHERE)]
+Lat = Annotated[str | None, typer.Option(help="Column of latitudes, in degrees.", rich_help_panel=_WHERE)]
+X = Annotated[str | None, typer.Option("--x", help="Column of plane coordinates.", rich_help_panel=_WHERE)]
+Y = Annotated[str | None, typer.Option("--y", help="Column of plane coordinates.", rich_help_panel=_WHERE)]
+Crs = Annotated[
+    str | None, typer.Option(help="What --x and --y are: planar (as the graph), or EPSG:2263, say.", rich_help_panel=_WHERE)
+]
+MaxDistance = Annotated[
+    float | None,
+    typer.Option(
+        help="Events further than this from every node are left out: metres, or units of the plane. Default: all count.",
+        rich_help_panel=_WHERE,
+    ),
+]
+Unit = Annotated[
+    str | None, typer.Option(help="Who is protected, and the column of ids. Default: the ledger's unit.", rich_help_panel=_BOUND)
+]
+UnitColumn = Annotated[
+    str | None, typer.Option(help="The column of ids, if it is not named like the unit.", rich_help_panel=_BOUND)
+]
+AssumeBound = Annotated[
+    bool,
+    typer.Option(
+        "--assume-bound",
+        help="There are no ids: take it as given that nobody exceeds the bounds. The certificate says so.",
+        rich_help_panel=_BOUND,
+    ),
+]
+MaxNodes = Annotated[int | None, typer.Option(help="Nodes one person may count in at most.", rich_help_panel=_BOUND)]
+MaxPerNode = Annotated[int | None, typer.Option(help="Times one person may count in each.", rich_help_panel=_BOUND)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counting:
+    """What was asked for; None where the library's default or the ledger decides."""
+
+    events: Path
+    unit: str | None = None
+    unit_column: str | None = None
+    assume_bound: bool = False
+    max_nodes: int | None = None
+    max_per_node: int | None = None
+    max_cells: int | None = None
+    max_per_cell: int | None = None
+    max_distance: float | None = None
+    node: str | None = None
+    lon: str | None = None
+    lat: str | None = None
+    x: str | None = None
+    y: str | None = None
+    crs: str | None = None
+    time: str | None = None
+    windows: str | None = None
+
+    def counts(self, terminal: Terminal, graph, ledger) -> Any:
+        """The `CountMap`; unit and adjacency are the ledger's."""
+        from hushgraph.privacy.counting import count_events
+
+        if self.assume_bound and self.unit_column is not None:
+            msg = "--assume-bound is for events without ids, and --unit-column names ids; leave one of the two out"
+            raise ValueError(msg)
+        with terminal.working("Counting", total=_rows_about(self.events)) as done:
+            return count_events(
+                graph, self.events, adjacency=ledger.adjacency, unit=None if self.assume_bound else ledger.unit,
+                unit_column=self.unit_column, max_nodes=self.max_nodes, max_per_node=self.max_per_node, max_cells=self.max_cells,
+                max_per_cell=self.max_per_cell, max_distance=self.max_distance, node=self.node, lon=self.lon, lat=self.lat, x=self.x,
+                y=self.y, crs=self.crs, time=self.time, windows=None if self.windows is None else window_edges(self.windows),
+                chunk_rows=_CHUNK, progress=done,
+            )  # fmt: skip
+
+
+def window_edges(text: str) -> list[Any]:
+    """Edges of windows from 'edge,edge,...' or 'start/end/step'; numbers, or ISO 8601 times with steps like 1h, 30min or 1d.
+
+    Examples
+    --------
+    >>> window_edges("0/24/6")
+    [0, 6, 12, 18, 24]
+    >>> window_edges("2026-03-02T06:00/2026-03-02T08:00/1h")
+    ['2026-03-02T06:00:00', '2026-03-02T07:00:00', '2026-03-02T08:00:00']
+    """
+    parts = [part.strip() for part in text.split("/")]
+    if len(parts) == 1:
+        edges = [part.strip() for part in text.split(",")]
+        numbers = [_number(edge) for edge in edges]
+        return edges if any(number is None for number in numbers) else numbers
+    fault = "windows are 'edge,edge,...' or 'start/end/step', '2026-03-02T00:00/2026-03-03T00:00/1h' or '0/24/6', say"
+    if len(parts) != 3:
+        raise ValueError(fault)
+    start, end, step = parts
+    first, last, width = (
+        (_number(start), _number(end), _number(step)) if _number(start) is not None else (_time(start), _time(end), _step(step))
+    )
+    if first is None or last is None or width is None:
+        raise ValueError(fault)
+    return _evenly(first, last, width)
+
+
+def _evenly(first: Any, last: Any, width: Any) -> list[Any]:
+    """Edges from the first to the last, `width` apart."""
+    count = _whole_steps(first, last, width)
+    edges = [first + k * width for k in range(count + 1)]
+    return [edge.isoformat() if isinstance(edge, datetime) else edge for edge in edges]
+
+
+def _whole_steps(first, last, width) -> int:
+    """How many steps lead from one edge to the other."""
+    try:
+        count = (last - first) / width
+    except (TypeError, ZeroDivisionError, OverflowError):  # one time with a time zone and one without, a step of 0
+        count = 0
+    if not 1 <= count <= _MOST_WINDOWS or abs(count - round(count)) > 1e-9:
+        msg = f"windows 'start/end/step' must make a whole number of windows, from 1 to {_MOST_WINDOWS:,}, of one kind of edges"
+        raise ValueError(msg)
+    return round(count)
+
+
+def _number(text: str) -> int | float | None:
+    for form in (int, float):
+        try:
+            return form(text)
+        except ValueError:
+            pass
+    return None
+
+
+def _time(text: str) -> datetime | None:
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        return None
+
+
+def _step(text: str) -> timedelta | None:
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)(s|min|h|d)", text)
+    return None if found is None else timedelta(seconds=float(found[1]) * _STEPS[found[2]])
+
+
+def _rows_about(events: Path) -> float | None:
+    """About how many rows there are, for the time left; None where only reading would tell. Never shown."""
+    name = events.name.lower()
+    try:
+        if name.endswith(".parquet"):
+            from pyarrow import parquet
+
+            return parquet.read_metadata(events).num_rows or None
+        if name.endswith(".csv"):
+            with events.open("rb") as file:
+                start = file.read(1 << 20)
+            return events.stat().st_size / len(start) * start.count(b"\n") or None
+    except Exception:
+        return None
+    return None

@@ -1,0 +1,206 @@
+"""hushgraph denoise: files in, a file out."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hushgraph.cli.graph_reading import (
+    Delimiter,
+    Distance,
+    DuplicateEdges,
+    Duplicates,
+    GraphFile,
+    GraphFormat,
+    GraphPlaces,
+    Unweighted,
+    Weight,
+    graph_of,
+)
+from hushgraph.cli.options import AsJson, Force, Method, Quiet, Report
+from hushgraph.cli.outputs import checked_file, written
+from hushgraph.cli.terminal import Terminal, open_terminal
+from hushgraph.contents import extra
+
+_NOISE, _OUTPUT, _SIGNAL = "What is known", "What comes out", "How the signal is read"
+
+
+class Missing(StrEnum):
+    error = "error"
+    drop = "drop"
+    fill = "fill"
+
+
+def denoise(
+    graph_file: GraphFile,
+    signal_file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="SIGNAL",
+            help="Values: .csv, .tsv, .parquet (matched by node label), .npy (in node order), or a release's folder.",
+        ),
+    ],
+    *,
+    sigma: Annotated[
+        float | None,
+        typer.Option(
+            help="Standard deviation of the noise. Estimated if not given; a release knows its own.", rich_help_panel=_NOISE
+        ),
+    ] = None,
+    nonnegative: Annotated[
+        bool, typer.Option("--nonnegative", help="The true values are counts or cannot be negative.", rich_help_panel=_NOISE)
+    ] = False,
+    integer: Annotated[bool, typer.Option("--integer", help="Round to whole numbers.", rich_help_panel=_NOISE)] = False,
+    method: Annotated[Method, typer.Option(help="auto is right nearly always.", rich_help_panel=_NOISE)] = Method.auto,
+    column: Annotated[
+        list[str] | None, typer.Option(help="Column to denoise; may be given several times. Default: all.", rich_help_panel=_SIGNAL)
+    ] = None,
+    label: Annotated[
+        str | None, typer.Option(help="Column of the node labels, if it is not found by itself.", rich_help_panel=_SIGNAL)
+    ] = None,
+    missing: Annotated[
+        Missing,
+        typer.Option(help="Nodes without a value: an error, left out, or filled from their neighbours.", rich_help_panel=_SIGNAL),
+    ] = Missing.error,
+    in_sequence: Annotated[
+        bool | None,
+        typer.Option(
+            "--in-sequence/--separate",
+            help="Whether each column is like the next, as hours of a day are. Default: of a release over windows.",
+            rich_help_panel=_SIGNAL,
+        ),
+    ] = None,
+    weight: Weight = None,
+    distance: Distance = None,
+    unweighted: Unweighted = False,
+    duplicates: DuplicateEdges = Duplicates.error,
+    graph_crs: GraphPlaces = None,
+    graph_format: GraphFormat = None,
+    delimiter: Delimiter = None,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="The file to write: .csv, .tsv, .parquet or .npy.", rich_help_panel=_OUTPUT)
+    ],
+    report: Report = None,
+    force: Force = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Remove noise from values on the nodes of a graph, without training or tuning; say how large the error is that is left."""
+    with open_terminal("denoise", as_json=as_json, quiet=quiet) as terminal:
+        checked_file(output, force=force)
+        if report is not None:
+            checked_file(report, force=force)
+        graph = graph_of(
+            terminal, graph_file, weight=weight, distance=distance, unweighted=unweighted, duplicates=duplicates, crs=graph_crs,
+            form=graph_format, delimiter=delimiter,
+        )  # fmt: skip
+        with terminal.working("Reading the signal"):
+            from hushgraph.denoise import denoise as denoised_of
+
+            noisy, names = _read_noisy(graph, signal_file, column or [], label)
+        with terminal.working(f"Denoising {graph.n:,} nodes (the first run also compiles)"):
+            result = denoised_of(
+                graph, noisy, sigma=sigma, method=method.value, missing=missing.value, columns=None if in_sequence is None else "path" if in_sequence else "separate",
+                nonnegative=nonnegative, integer=integer,
+            )  # fmt: skip
+        with terminal.working("Writing"):
+            _write(output, graph, result, names, force=force)
+            terminal.stopped = f"{output} was written"
+            if report is not None:
+                _write_report(report, graph, noisy, result, signal_file.name, force=force)
+        _tell(terminal, graph, result, names, output, report)
+
+
+def _read_noisy(graph, path: Path, columns: list[str], label: str | None):
+    """The noisy signal and the names of its columns; the folder of a release is opened as such, and its sigma travels along."""
+    from hushgraph.io import read_signal
+
+    if path.is_dir():
+        from hushgraph.privacy.certificate import read_release
+
+        if columns or label:
+            msg = f"{path} is a folder, taken for a release, which has no columns to choose; leave --column and --label out"
+            raise ValueError(msg)
+        found = read_release(path, graph)
+        return found, ["denoised"] if found.windows is None else [str(start) for start in found.windows[:-1]]
+    values = read_signal(path, graph, columns=columns or None, label=label)
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if values.ndim == 1:
+        return values, ["denoised"]
+    names = columns or _column_names(path, label)
+    return values, names if len(names) == values.shape[1] else [f"column_{k + 1}" for k in range(values.shape[1])]
+
+
+def _column_names(path: Path, label: str | None) -> list[str]:
+    """Names of the columns of values in a table, as `read_signal` takes them; none of an array."""
+    from hushgraph.edge_text import csv_rows
+
+    plain = path.name.lower().removesuffix(".gz")
+    if plain.endswith((".csv", ".tsv")):
+        names = [name.strip() for name in next(csv_rows(path, "\t" if plain.endswith(".tsv") else ",", 0), (0, []))[1]]
+    elif path.name.lower().endswith(".parquet"):
+        names = extra("pyarrow.parquet", name="events", purpose="reading parquet files").read_schema(path).names
+    else:
+        return []
+    key = label or ("node" if "node" in names else names[0])
+    return [name for name in names if name != key]
+
+
+def _write(output: Path, graph, result, names: list[str], *, force: bool) -> None:
+    """The denoised values with the error to expect of each; .npy holds the values alone."""
+    from hushgraph.io import write_signal
+
+    signal, errors = (part.reshape(graph.n, -1).T for part in (result.signal, result.expected_error()))
+    table = dict(zip(names, signal, strict=True))
+    if ".npy" not in output.suffixes:
+        ending = "expected_error" if len(names) == 1 else "{}_expected_error"
+        table |= {ending.format(name): error for name, error in zip(names, errors, strict=True)}
+    with written(output, force=force) as draft:
+        write_signal(draft, graph, table)
+
+
+def _write_report(report: Path, graph, noisy, result, name: str, *, force: bool) -> None:
+    from hushgraph.report import write_report
+
+    with written(report, force=force) as draft:
+        write_report(draft, graph, noisy, result, data=name)
+
+
+def _tell(terminal: Terminal, graph, result, names: list[str], output: Path, report: Path | None) -> None:
+    import numpy as np
+
+    risks, errors = np.atleast_1d(result.risk), np.atleast_1d(result.risk_se)
+    values = (graph.n - result.details.get("missing", 0)) * len(names) / len(risks)
+    noise = float(np.sqrt(np.mean(np.square(result.sigma))))
+    typical = np.sqrt(np.maximum(risks, 0) / values)
+    for note in result.details.get("notes", []):
+        if note not in terminal.notes:
+            terminal.note(note)
+    left = f"{typical[0]:.3g}" if len(typical) == 1 else f"{typical.min():.3g} to {typical.max():.3g}"
+    words = {
+        "Graph": f"{graph.n:,} nodes, {graph.n_edges:,} edges.",
+        "Noise": f"{noise:.4g} per value (standard deviation).",
+        "Left": f"an error of about {left} per value, estimated without the truth.",
+        "Method": f"{result.method}, in {result.timings['total']:.2f} s.",
+        "Files": str(output) if report is None else f"{output}, {report}",
+    }
+    terminal.story(words)
+    terminal.result(
+        {
+            "output": output,
+            "report": report,
+            "nodes": graph.n,
+            "edges": graph.n_edges,
+            "signals": names,
+            "method": result.method,
+            "sigma": noise,
+            "risk": risks,
+            "risk_se": errors,
+            "typical_error": typical,
+            "seconds": result.timings["total"],
+        }
+    )

@@ -1,0 +1,139 @@
+"""Errors as one sentence and an exit code. Only sentences that hushgraph wrote itself are shown: others may quote private data."""
+
+from __future__ import annotations
+
+import dis
+import re
+from types import TracebackType
+
+UNEXPECTED, BAD_INPUT, BUDGET_REFUSED, LEDGER_UNUSABLE, INTERRUPTED = 1, 2, 3, 4, 130
+_OURS = "hushgraph."
+_EXPECTED = (ValueError, TypeError, ArithmeticError, RuntimeError, ImportError, OSError)
+_RAISE = dis.opmap["RAISE_VARARGS"]
+_ARGUMENTS = [
+    "epsilon",
+    "delta",
+    "unit",
+    "unit_column",
+    "adjacency",
+    "max_nodes",
+    "max_per_node",
+    "max_cells",
+    "max_per_cell",
+    "max_distance",
+    "far",
+    "lon",
+    "lat",
+    "x",
+    "y",
+    "crs",
+    "node",
+    "time",
+    "windows",
+    "mechanism",
+    "ledger",
+    "public_graph",
+    "not_protected",
+    "attribution",
+    "sigma",
+    "method",
+    "missing",
+    "columns",
+    "weight",
+    "distance",
+    "duplicates",
+    "seed",
+    "nonnegative",
+    "integer",
+    "format",
+    "label",
+    "key",
+]
+_PLAIN = [name for name in _ARGUMENTS if "_" in name]  # no other word looks like these
+_CALLS = {  # what the Python functions are called here
+    r"Ledger\.create\([^()]*\)|Ledger\.create|privacy\.Ledger\.create\([^()]*\)": "hushgraph budget create",
+    r"Ledger\.open\([^()]*\)": "hushgraph budget show",
+    r"ledger\.remaining\(\)": "hushgraph budget show",
+    r"ledger\.renew\([^()]*\)": "hushgraph budget renew",
+    r"\bpublic_graph=True\b": "--public-graph",
+    r"\bcrs='lonlat'": "--graph-crs lonlat",
+    r"\bkey=": "--key-file",
+    r"\bweight=False\b": "--unweighted",
+    r"\bcolumns='separate'": "--separate",
+    r"\bcolumns='path'": "--in-sequence",
+    r"\bcolumns=": "--column",
+}
+
+
+def sentence_of(error: BaseException) -> tuple[str, int]:
+    """What to say of an error, and the exit code. Nothing of its text unless a raise statement of hushgraph wrote it."""
+    if isinstance(error, MemoryError):
+        return "there is not enough memory for this; close other programs, or take a smaller graph or fewer columns", UNEXPECTED
+    if isinstance(error, _EXPECTED) and _raised_here(error.__traceback__):
+        return in_options(_text_of(error)), _code_of(error)
+    if isinstance(error, ImportError):
+        return f"the Python package {error.name} is missing or damaged; install hushgraph again", BAD_INPUT
+    if isinstance(error, OSError) and error.strerror:
+        name = f"{error.filename}: " if isinstance(error.filename, str) else ""
+        return f"{name}{error.strerror}; check the path, its permissions and the room on the disk", BAD_INPUT
+    place = f" in {_place(error.__traceback__)}"
+    return (
+        f"hushgraph failed{place} ({type(error).__name__}); the error's own text is not shown, since it may quote data; please report "
+        "this line",
+        UNEXPECTED,
+    )
+
+
+def in_options(text: str) -> str:
+    """A message for Python callers in the words of the command line.
+
+    Examples
+    --------
+    >>> in_options("say where events are: node='...', or lon= and lat=; make one with Ledger.create(path, ...)")
+    "say where events are: --node '...', or --lon and --lat; make one with hushgraph budget create"
+    >>> in_options("give max_nodes and max_per_node")
+    'give --max-nodes and --max-per-node'
+    """
+    for call, command in _CALLS.items():
+        text = re.sub(call, command, text)
+    text = re.sub(rf"(?<![\w.-])({'|'.join(_PLAIN)})\b(?!=)", lambda match: f"--{match[1].replace('_', '-')}", text)
+    known = "|".join(sorted(_ARGUMENTS, key=len, reverse=True))
+    return re.sub(
+        rf"(?<![\w.=-])({known})=(?!=)(?=(\S?))",
+        lambda match: f"--{match[1].replace('_', '-')}" + " " * (match[2] not in ("", ",", ";", ".", ":", ")")),
+        text,
+    )
+
+
+def _text_of(error: BaseException) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return str(error)
+
+
+def _code_of(error: BaseException) -> int:
+    from hushgraph.privacy.chain import BudgetExceeded, LedgerError
+
+    if isinstance(error, BudgetExceeded):
+        return BUDGET_REFUSED
+    return LEDGER_UNUSABLE if isinstance(error, LedgerError) else BAD_INPUT
+
+
+def _raised_here(trace: TracebackType | None) -> bool:
+    """Whether a raise statement in hushgraph's own code is where the error comes from; int("...") in it is not."""
+    if trace is None:
+        return False
+    while trace.tb_next is not None:
+        trace = trace.tb_next
+    frame = trace.tb_frame
+    return frame.f_globals.get("__name__", "").startswith(_OURS) and frame.f_code.co_code[trace.tb_lasti] == _RAISE
+
+
+def _place(trace: TracebackType | None) -> str:
+    """File and line of the innermost frame of hushgraph: no values."""
+    place = "the command line"
+    while trace is not None:
+        name = trace.tb_frame.f_globals.get("__name__", "")
+        place = f"{name}, line {trace.tb_lineno}" if name.startswith(_OURS) else place
+        trace = trace.tb_next
+    return place

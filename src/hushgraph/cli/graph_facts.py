@@ -1,0 +1,117 @@
+"""hushgraph info: what there is to know of a graph before anything is done with it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hushgraph.cli.graph_reading import (
+    Delimiter,
+    Distance,
+    DuplicateEdges,
+    Duplicates,
+    GraphFile,
+    GraphFormat,
+    GraphPlaces,
+    Unweighted,
+    Weight,
+    graph_of,
+)
+from hushgraph.cli.options import AsJson, Quiet
+from hushgraph.cli.terminal import open_terminal
+
+
+def info(
+    graph_file: GraphFile,
+    weight: Weight = None,
+    distance: Distance = None,
+    unweighted: Unweighted = False,
+    duplicates: DuplicateEdges = Duplicates.error,
+    graph_crs: GraphPlaces = None,
+    graph_format: GraphFormat = None,
+    delimiter: Delimiter = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Say what a graph is: size, components, degrees, spectrum, weights, coordinates, labels, memory."""
+    with open_terminal("info", as_json=as_json, quiet=quiet) as terminal:
+        graph = graph_of(
+            terminal, graph_file, weight=weight, distance=distance, unweighted=unweighted, duplicates=duplicates, crs=graph_crs,
+            form=graph_format, delimiter=delimiter,
+        )  # fmt: skip
+        with terminal.working("Working out the spectrum"):
+            facts = facts_of(graph)
+        terminal.story(_words(facts))
+        terminal.result(facts)
+
+
+def facts_of(graph) -> dict[str, Any]:
+    """Everything, as plain numbers."""
+    import numpy as np
+
+    from hushgraph.frame import chebyshev_frame
+
+    sizes = np.bincount(graph.components) if graph.n else np.zeros(0, dtype=int)
+    neighbours = np.diff(graph.adjacency.indptr)
+    spectrum, weights = graph.spectrum(), graph.adjacency.data
+    return {
+        "nodes": graph.n,
+        "edges": graph.n_edges,
+        "components": {"count": len(sizes), "largest": sizes.max(initial=0)},
+        "degrees": _spread(neighbours) | {"isolated": (neighbours == 0).sum()},
+        "weights": None if graph.is_unweighted else _spread(weights),
+        "lambda_max": spectrum.lambda_max,
+        "lambda_max_from": spectrum.lambda_max_from,
+        "lambda_upper": spectrum.lambda_upper,
+        "lambda_upper_from": spectrum.lambda_upper_from,
+        "scales": chebyshev_frame(graph).n_scales if graph.n_edges else 1,
+        "coordinates": _places(graph),
+        "labels": None if graph.labels is None else "whole numbers" if graph.labels.dtype.kind in "iu" else "text",
+        "bytes": _size(graph),
+        "hash": graph.hash,
+    }
+
+
+def _spread(values) -> dict[str, float]:
+    if not len(values):
+        return {"least": 0, "mean": 0.0, "most": 0}
+    return {"least": values.min(), "mean": float(values.mean()), "most": values.max()}
+
+
+def _places(graph) -> dict[str, Any] | None:
+    if graph.coords is None:
+        return None
+    low, high = (graph.coords.min(axis=0), graph.coords.max(axis=0)) if graph.n else ([], [])
+    return {"crs": graph.crs or "planar", "dimensions": graph.coords.shape[1], "from": low, "to": high}
+
+
+def _size(graph) -> int:
+    matrix = graph.adjacency
+    return sum(part.nbytes for part in (matrix.data, matrix.indices, matrix.indptr, graph.coords, graph.labels) if part is not None)
+
+
+def _room(size: int) -> str:
+    return f"{size / 1e6:,.1f} MB." if size >= 1e6 else f"{size / 1e3:,.1f} kB."
+
+
+def _words(facts: dict[str, Any]) -> dict[str, str]:
+    degrees, weights, places, parts = (facts[name] for name in ("degrees", "weights", "coordinates", "components"))
+    whole = facts["components"]["count"] == 1
+    box = "" if places is None else " to ".join(f"({', '.join(f'{x:.6g}' for x in places[end])})" for end in ("from", "to"))
+    kind = "" if places is None else "degrees of longitude and latitude" if places["crs"] == "lonlat" else "a plane"
+    return {
+        "Size": f"{facts['nodes']:,} nodes, {facts['edges']:,} edges.",
+        "Components": "one: every node can be reached from every other."
+        if whole
+        else f"{parts['count']:,}; the largest has {parts['largest']:,} nodes.",
+        "Degrees": f"{degrees['least']:,} to {degrees['most']:,}, {degrees['mean']:.2f} on average; {degrees['isolated']:,} nodes without any edge.",
+        "Weights": "every edge weighs 1."
+        if weights is None
+        else f"{weights['least']:.4g} to {weights['most']:.4g}, {weights['mean']:.4g} on average.",
+        "Spectrum": f"largest eigenvalue {facts['lambda_max']:.6g} ({facts['lambda_max_from']}), at most {facts['lambda_upper']:.6g} "
+        f"({facts['lambda_upper_from']}).",
+        "Scales": f"{facts['scales']} in the wavelet frame.",
+        "Coordinates": "none: no maps, and events need node labels." if places is None else f"{kind}, {box}.",
+        "Labels": "none: nodes are 0, 1, 2, ..." if facts["labels"] is None else f"{facts['labels']}.",
+        "Memory": _room(facts["bytes"]),
+        "Hash": facts["hash"],
+    }

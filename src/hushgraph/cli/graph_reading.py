@@ -1,0 +1,106 @@
+"""The graph of a command: its options, and the graph they make."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hushgraph.cli.terminal import Terminal
+
+if TYPE_CHECKING:
+    from hushgraph.graph import Graph
+
+_GRAPH = "How the graph is read"
+GRAPH_FILES = "The graph: .graphml, .gml, .mtx, .npz, .parquet, or a list of edges in .csv, .tsv or .txt; also .gz."
+
+
+class Duplicates(StrEnum):
+    error = "error"
+    sum = "sum"
+    max = "max"
+
+
+class GraphCrs(StrEnum):
+    lonlat = "lonlat"
+
+
+class Format(StrEnum):
+    graphml = "graphml"
+    gml = "gml"
+    mtx = "mtx"
+    snap = "snap"
+    csv = "csv"
+    tsv = "tsv"
+    parquet = "parquet"
+    npz = "npz"
+
+
+GraphFile = Annotated[Path, typer.Argument(metavar="GRAPH", help=GRAPH_FILES)]
+Weight = Annotated[
+    str | None,
+    typer.Option(
+        help="Edge column that says how close two nodes are (a number from 0 in files without names). Default: weight, if there is one.",
+        rich_help_panel=_GRAPH,
+    ),
+]
+Distance = Annotated[
+    str | None, typer.Option(help="Edge column that is a length; near nodes are joined more strongly.", rich_help_panel=_GRAPH)
+]
+Unweighted = Annotated[
+    bool, typer.Option("--unweighted", help="Every edge weighs 1, whatever the file says.", rich_help_panel=_GRAPH)
+]
+DuplicateEdges = Annotated[
+    Duplicates, typer.Option("--duplicates", help="Edges given twice with unequal weights.", rich_help_panel=_GRAPH)
+]
+GraphPlaces = Annotated[
+    GraphCrs | None,
+    typer.Option(
+        "--graph-crs",
+        help="lonlat: the coordinates are degrees. Default: what the file says, else a plane.",
+        rich_help_panel=_GRAPH,
+    ),
+]
+GraphFormat = Annotated[
+    Format | None, typer.Option("--format", help="Format, if the name does not say it.", rich_help_panel=_GRAPH)
+]
+Delimiter = Annotated[
+    str | None, typer.Option(help="Between the columns of a list of edges, if it is another one.", rich_help_panel=_GRAPH)
+]
+
+
+def graph_of(
+    terminal: Terminal,
+    path: Path,
+    *,
+    weight: str | None,
+    distance: str | None,
+    unweighted: bool,
+    duplicates: Duplicates,
+    crs: GraphCrs | None,
+    form: Format | None,
+    delimiter: str | None,
+) -> Graph:
+    """The graph in the file."""
+    if unweighted and (weight is not None or distance is not None):
+        msg = "--unweighted takes no weights from the file, and --weight or --distance does; leave one of them out"
+        raise ValueError(msg)
+    with terminal.working("Reading the graph"):
+        from hushgraph.io import read_graph
+
+        return read_graph(
+            path,
+            format=None if form is None else form.value,
+            weight=False if unweighted else _column(weight),
+            distance=_column(distance),
+            duplicates=duplicates.value,
+            crs=None if crs is None else crs.value,
+            delimiter=delimiter,
+        )
+
+
+def _column(name: str | None) -> str | int | None:
+    """Files without names of columns have numbers instead."""
+    return int(name) if name is not None and name.isdecimal() else name

@@ -1,0 +1,101 @@
+"""Files that appear whole or not at all, and replace nothing unless told to."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+RELEASE_FILES = {"map.csv", "certificate.json", "report.html"}
+
+
+def checked_file(path: Path, *, force: bool) -> Path:
+    """`path` if a file can come there, before any work is done."""
+    if path.is_dir():
+        msg = f"{path} is a folder, and a file is to be written; give it a name inside"
+        raise IsADirectoryError(msg)
+    if path.exists() and not force:
+        raise FileExistsError(_exists(path))
+    _check_room(path)
+    return path
+
+
+def checked_folder(path: Path, *, force: bool) -> Path:
+    """`path` if a release's folder can come there; with `force` also instead of an earlier release, never of anything else."""
+    if path.exists():
+        if not force:
+            raise FileExistsError(_exists(path))
+        if not path.is_dir() or {part.name for part in path.iterdir()} - RELEASE_FILES:
+            msg = f"{path} is not the folder of an earlier release alone; --force replaces only that; choose another name"
+            raise FileExistsError(msg)
+    _check_room(path)
+    return path
+
+
+@contextmanager
+def written(path: Path, *, force: bool) -> Iterator[Path]:
+    """A draft beside `path`, to be written in the block; it takes the name when the block ends well."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{secrets.token_hex(6)}-{path.name}")  # the ending says the format
+    try:
+        yield draft
+        if force:
+            draft.replace(path)
+        else:
+            _take_name(draft, path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+@contextmanager
+def written_folder(path: Path, *, force: bool) -> Iterator[Path]:
+    """A folder's name to be filled in the block; with `force` it then takes the place of the earlier one."""
+    if not (force and path.exists()):
+        yield path
+        return
+    token = secrets.token_hex(6)
+    draft, old = (path.with_name(f".{token}-{part}-{path.name}") for part in ("new", "old"))
+    try:
+        yield draft
+        path.rename(old)
+        draft.rename(path)
+    finally:
+        if old.exists() and not path.exists():
+            old.rename(path)
+        for part in (draft, old):
+            shutil.rmtree(part, ignore_errors=True)
+
+
+def _take_name(draft: Path, path: Path) -> None:
+    """Rename, unless somebody was faster: a link is never made over a file."""
+    try:
+        os.link(draft, path)
+    except FileExistsError:
+        pass
+    except OSError:  # disks without hard links
+        if not path.exists():
+            draft.replace(path)
+            return
+    else:
+        return
+    raise FileExistsError(_exists(path))
+
+
+def _exists(path: Path) -> str:
+    return f"{path} exists already; choose another name, or say --force to replace it"
+
+
+def _check_room(path: Path) -> None:
+    """Refuse a place where nothing can be written."""
+    place = path.absolute().parent
+    while not place.exists():
+        place = place.parent
+    if not place.is_dir():
+        msg = f"{place} is a file, and a folder is needed there; choose another place"
+        raise NotADirectoryError(msg)
+    if not os.access(place, os.W_OK | os.X_OK):
+        msg = f"{place} cannot be written to; choose another place"
+        raise PermissionError(msg)

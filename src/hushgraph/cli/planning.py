@@ -1,0 +1,88 @@
+"""hushgraph plan-release: what an epsilon buys, before anything is spent."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hushgraph.cli.graph_reading import (
+    Delimiter,
+    Distance,
+    DuplicateEdges,
+    Duplicates,
+    GraphFormat,
+    GraphPlaces,
+    Unweighted,
+    Weight,
+    graph_of,
+)
+from hushgraph.cli.options import Adjacency, AsJson, Mechanism, Method, Quiet
+from hushgraph.cli.terminal import open_terminal
+
+_EPSILONS = (0.1, 0.2, 0.5, 1.0, 2.0)
+
+
+def plan_release(
+    graph_file: Annotated[
+        Path | None, typer.Argument(metavar="[GRAPH]", help="The public graph of the map. Default: a generated city.")
+    ] = None,
+    epsilon: Annotated[list[float] | None, typer.Option(help="May be given several times. Default: 0.1, 0.2, 0.5, 1, 2.")] = None,
+    delta: Annotated[float, typer.Option(help="Far smaller than one in the number of people.")] = 1e-6,
+    adjacency: Annotated[Adjacency, typer.Option(help="As in hushgraph release.")] = Adjacency.add_remove,
+    max_nodes: Annotated[int | None, typer.Option(help="Places one person may count in. Default: 1.")] = None,
+    max_per_node: Annotated[int | None, typer.Option(help="Times one person may count in each. Default: 1.")] = None,
+    n_windows: Annotated[int | None, typer.Option(min=1, help="Number of time windows, if there are any.")] = None,
+    max_cells: Annotated[
+        int | None, typer.Option(help="With windows: places and windows one person may count in. Default: 1.")
+    ] = None,
+    max_per_cell: Annotated[int | None, typer.Option(help="With windows: times one person may count in each. Default: 1.")] = None,
+    expected_total: Annotated[
+        float | None, typer.Option(help="A public guess of the number of events. Default: 3 per place.")
+    ] = None,
+    reliable: Annotated[float, typer.Option(help="Relative error at which a total counts as reliable.")] = 0.1,
+    mechanism: Annotated[Mechanism, typer.Option(help="analytic adds less noise for the same guarantee.")] = Mechanism.analytic,
+    method: Annotated[Method, typer.Option(help="Method of denoising.")] = Method.auto,
+    weight: Weight = None,
+    distance: Distance = None,
+    unweighted: Unweighted = False,
+    duplicates: DuplicateEdges = Duplicates.error,
+    graph_crs: GraphPlaces = None,
+    graph_format: GraphFormat = None,
+    delimiter: Delimiter = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Say what errors to expect of a release, from public inputs and generated counts: no data is read, nothing is charged."""
+    with open_terminal("plan-release", as_json=as_json, quiet=quiet) as terminal:
+        from hushgraph.privacy.plan import plan_release as plan_of
+
+        terminal.stopped = "nothing was charged"
+        graph = None
+        if graph_file is not None:
+            graph = graph_of(
+                terminal, graph_file, weight=weight, distance=distance, unweighted=unweighted, duplicates=duplicates, crs=graph_crs,
+                form=graph_format, delimiter=delimiter,
+            )  # fmt: skip
+        over = n_windows is not None
+        caps = {"max_nodes": max_nodes, "max_per_node": max_per_node, "max_cells": max_cells, "max_per_cell": max_per_cell}
+        for name in ("max_cells", "max_per_cell") if over else ("max_nodes", "max_per_node"):
+            caps[name] = 1 if caps[name] is None else caps[name]
+        parts = []
+        wanted = epsilon or _EPSILONS
+        with terminal.working("Trying releases on generated counts", total=len(wanted)) as done:
+            for one in wanted:
+                parts.append(
+                    plan_of(
+                        graph, epsilon=one, delta=delta, adjacency=adjacency.value, max_nodes=caps["max_nodes"],
+                        max_per_node=caps["max_per_node"], max_cells=caps["max_cells"], max_per_cell=caps["max_per_cell"],
+                        n_windows=n_windows, expected_total=expected_total, reliable=reliable, mechanism=mechanism.value, method=method.value,
+                    )
+                )  # fmt: skip
+                done(len(parts))
+        plan = replace(parts[0], rows=tuple(row for part in parts for row in part.rows))
+        if not (as_json or quiet):
+            typer.echo(str(plan))
+        terminal.result(asdict(plan))

@@ -1,0 +1,302 @@
+"""hushgraph release: events and a public graph in, a folder that may be published out. One charge, one draw."""
+
+from __future__ import annotations
+
+import math
+import os
+import signal
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hushgraph.cli import counting as asked
+from hushgraph.cli.counting import Counting
+from hushgraph.cli.graph_reading import (
+    Delimiter,
+    Distance,
+    DuplicateEdges,
+    Duplicates,
+    GraphFile,
+    GraphFormat,
+    GraphPlaces,
+    Unweighted,
+    Weight,
+    graph_of,
+)
+from hushgraph.cli.options import Adjacency, AsJson, Force, KeyFile, Mechanism, Method, Quiet, Report, key_of
+from hushgraph.cli.outputs import checked_file, checked_folder, written, written_folder
+from hushgraph.cli.terminal import Terminal, open_terminal
+
+_BUDGET, _OUTPUT = "Budget", "What comes out"
+_WAIT = b"\nThe budget is charged: the files are finished first, so that nothing is lost. Ctrl-C again drops the release.\n"
+
+
+def release(
+    events: Annotated[
+        Path,
+        typer.Argument(
+            metavar="EVENTS", help="Private events, one row each: .csv, .csv.gz or .parquet; may be larger than memory."
+        ),
+    ],
+    graph_file: GraphFile,
+    *,
+    epsilon: Annotated[
+        float, typer.Option(help="What this release spends: smaller is more private; 0.1 to 2 are usual.", rich_help_panel=_BUDGET)
+    ],
+    ledger_file: Annotated[
+        Path, typer.Option("--ledger", help="The budget, made by hushgraph budget create; charged first.", rich_help_panel=_BUDGET)
+    ],
+    public_graph: Annotated[
+        bool,
+        typer.Option(
+            "--public-graph",
+            help="You confirm that graph, windows and bounds were fixed without looking at the events. Needed.",
+            rich_help_panel=_BUDGET,
+        ),
+    ] = False,
+    delta: Annotated[
+        float | None,
+        typer.Option(help="Far smaller than one in the number of people. Default: the budget's.", rich_help_panel=_BUDGET),
+    ] = None,
+    mechanism: Annotated[
+        Mechanism, typer.Option(help="analytic adds less noise for the same guarantee.", rich_help_panel=_BUDGET)
+    ] = Mechanism.analytic,
+    adjacency: Annotated[
+        Adjacency | None, typer.Option(help="What is hidden; must be what the ledger says, its default.", rich_help_panel=_BUDGET)
+    ] = None,
+    key_file: KeyFile = None,
+    unit: asked.Unit = None,
+    unit_column: asked.UnitColumn = None,
+    assume_bound: asked.AssumeBound = False,
+    max_nodes: asked.MaxNodes = None,
+    max_per_node: asked.MaxPerNode = None,
+    max_cells: Annotated[
+        int | None,
+        typer.Option(help="With windows: pairs of node and window one person may count in.", rich_help_panel=asked._BOUND),
+    ] = None,
+    max_per_cell: Annotated[
+        int | None, typer.Option(help="With windows: times one person may count in each.", rich_help_panel=asked._BOUND)
+    ] = None,
+    max_distance: asked.MaxDistance = None,
+    node: asked.Node = None,
+    lon: asked.Lon = None,
+    lat: asked.Lat = None,
+    x: asked.X = None,
+    y: asked.Y = None,
+    crs: asked.Crs = None,
+    time: Annotated[str | None, typer.Option(help="Column of times; with --windows.", rich_help_panel=asked._WHERE)] = None,
+    windows: Annotated[
+        str | None,
+        typer.Option(
+            help="Edges: 'a,b,c', or 'start/end/step' as in 2026-03-02T00:00/2026-03-03T00:00/1h.", rich_help_panel=asked._WHERE
+        ),
+    ] = None,
+    weight: Weight = None,
+    distance: Distance = None,
+    unweighted: Unweighted = False,
+    duplicates: DuplicateEdges = Duplicates.error,
+    graph_crs: GraphPlaces = None,
+    graph_format: GraphFormat = None,
+    delimiter: Delimiter = None,
+    output: Annotated[Path, typer.Option("--output", "-o", help="New folder for the release.", rich_help_panel=_OUTPUT)],
+    method: Annotated[Method, typer.Option(help="How the denoised map is made.", rich_help_panel=_OUTPUT)] = Method.auto,
+    not_protected: Annotated[
+        str | None, typer.Option(help="Who is not covered, for the certificate: drivers, say.", rich_help_panel=_OUTPUT)
+    ] = None,
+    attribution: Annotated[
+        str | None, typer.Option(help="Source of the graph: '© OpenStreetMap contributors', say.", rich_help_panel=_OUTPUT)
+    ] = None,
+    note: Annotated[str | None, typer.Option(help="A remark for the ledger. Public.", rich_help_panel=_OUTPUT)] = None,
+    report: Report = None,
+    force: Force = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Count private events, charge the budget, add noise once, denoise, and write a folder that may be published."""
+    with open_terminal("release", as_json=as_json, quiet=quiet) as terminal:
+        terminal.stopped = "nothing was charged, nothing was written"
+        checked_folder(output, force=force)
+        if report is not None:
+            checked_file(report, force=force)
+        ledger = _opened(ledger_file, unit, adjacency, key_file)
+        delta = ledger.delta if delta is None else delta
+        check_request(ledger, epsilon, delta, mechanism, public_graph)
+        graph = graph_of(
+            terminal, graph_file, weight=weight, distance=distance, unweighted=unweighted, duplicates=duplicates, crs=graph_crs,
+            form=graph_format, delimiter=delimiter,
+        )  # fmt: skip
+        counts = Counting(
+            events=events, unit_column=unit_column, assume_bound=assume_bound, max_nodes=max_nodes, max_per_node=max_per_node,
+            max_cells=max_cells, max_per_cell=max_per_cell, max_distance=max_distance, node=node, lon=lon, lat=lat, x=x, y=y, crs=crs,
+            time=time, windows=windows,
+        ).counts(terminal, graph, ledger)  # fmt: skip
+        with Held() as held:
+            with terminal.working("Charging the budget and drawing the noise"), _charge_told(terminal, ledger):
+                from hushgraph.privacy.release import release as draw
+
+                published = draw(
+                    counts, epsilon=epsilon, delta=delta, ledger=ledger, public_graph=public_graph, mechanism=mechanism.value,
+                    not_protected=not_protected, attribution=attribution, note=note,
+                )  # fmt: skip
+            del counts
+            with terminal.working("Denoising and writing (the first run also compiles)"):
+                folder = _exported(terminal, published, output, method, force=force)
+            terminal.charged, terminal.stopped = "", f"the budget was charged, and the whole release is in {folder}"
+            if report is not None and not held.asked:
+                with terminal.working("Writing the report"):
+                    _write_report(report, published, method, force=force)
+        if held.asked:
+            raise KeyboardInterrupt
+        _tell(terminal, published, ledger, folder, report)
+
+
+def _opened(path: Path, unit: str | None, adjacency: Adjacency | None, key_file: Path | None):
+    """The ledger, which must protect whom the command says."""
+    from hushgraph.privacy.ledger import Ledger
+
+    return Ledger.open(path, unit=unit, adjacency=None if adjacency is None else adjacency.value, key=key_of(key_file))
+
+
+def check_request(ledger, epsilon: float, delta: float, mechanism: Mechanism, public_graph: bool) -> None:
+    """Refuse before the events are read, not after minutes of counting. The charge itself checks again."""
+    from hushgraph.privacy.calibration import mechanism_sigma
+    from hushgraph.privacy.ledger import BudgetExceeded
+
+    if not public_graph:
+        msg = (
+            "say --public-graph to confirm that graph, windows and bounds were fixed without looking at the events; a graph that was cut "
+            "to the places with events gives these away"
+        )
+        raise ValueError(msg)
+    mechanism_sigma(mechanism.value, epsilon=epsilon, delta=delta, sensitivity_squared=1)
+    left = ledger.remaining(delta)
+    if mechanism is Mechanism.analytic and epsilon > left:
+        msg = (
+            f"the budget of {ledger.path.name} allows one more release of epsilon {left:.6g} at most (at delta {delta:g}), and {epsilon:g} "
+            "was asked for; nothing was charged, and the events were not read; use a smaller --epsilon, or decide on a new period with "
+            "hushgraph budget renew"
+        )
+        raise BudgetExceeded(msg)
+
+
+# ---- after the charge -------------------------------------------------------------------------------------------------
+
+
+class Held:
+    """Ctrl-C while something paid for is on its way: the first is kept for later, the second stops at once."""
+
+    def __init__(self):
+        self.asked = False
+        self._before = None
+
+    def __enter__(self) -> Held:
+        usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        if usual and threading.current_thread() is threading.main_thread():
+            self._before = signal.signal(signal.SIGINT, self._hold)
+        return self
+
+    def __exit__(self, *_) -> None:
+        if self._before is not None:
+            signal.signal(signal.SIGINT, self._before)
+
+    def _hold(self, *_) -> None:
+        if self.asked:
+            raise KeyboardInterrupt
+        self.asked = True
+        os.write(2, _WAIT)  # print is not for signal handlers
+
+
+@contextmanager
+def _charge_told(terminal: Terminal, ledger) -> Iterator[None]:
+    """Whatever goes wrong in the block or later, say whether the ledger was charged."""
+    before, done = len(ledger), False
+    try:
+        yield
+        done = True
+    finally:
+        charges = [entry["entry"] for entry in ledger.entries()[before:] if entry["kind"] == "charge"]
+        if charges:
+            entry = f"entry {charges[-1]} of {ledger.path.name}"
+            sure = f"the budget was charged for it ({entry})" if done else f"the ledger has a new charge ({entry})"
+            terminal.charged, terminal.stopped = f"{sure}, and a charge stands", "the release was not finished"
+
+
+def _exported(terminal: Terminal, published, output: Path, method: Method, *, force: bool) -> Path:
+    """Where the release is: in `output`, or, since it is paid for, somewhere else if that fails now."""
+    try:
+        with written_folder(output, force=force) as folder:
+            published.export(folder, method=method.value)
+    except OSError as error:
+        spare = Path(tempfile.mkdtemp(prefix="hushgraph-release-")) / output.name
+        published.export(spare, method=method.value)
+        reason = os.strerror(error.errno) if error.errno else "it exists by now"
+        terminal.note(f"{output} could not be written ({reason}); the release is paid for, so it was saved in {spare}")
+        return spare
+    return output
+
+
+def _write_report(path: Path, published, method: Method, *, force: bool) -> None:
+    """From the release alone."""
+    from hushgraph.denoise import denoise
+    from hushgraph.report import write_report
+
+    result = denoise(published.graph, published, method=method.value, nonnegative=True)
+    with written(path, force=force) as draft:
+        write_report(draft, published.graph, published, result, certificate=published.certificate, epsilon=published.epsilon)
+
+
+# ---- words ------------------------------------------------------------------------------------------------------------
+
+
+def _tell(terminal: Terminal, published, ledger, folder: Path, report: Path | None) -> None:
+    """What was done, for the data owner; every word follows from public choices."""
+    left = ledger.remaining()
+    files = [folder / "map.csv", folder / "certificate.json", *([] if report is None else [report])]
+    terminal.story(_story(published, ledger, left, files))
+    budget = ledger.budget()
+    terminal.result(
+        {
+            "output": folder,
+            "files": files,
+            "epsilon": published.epsilon,
+            "delta": published.delta,
+            "sigma": published.sigma,
+            "unit": published.unit,
+            "adjacency": published.adjacency,
+            "bound": published.bound,
+            "sensitivity_squared": str(published.sensitivity_squared),
+            "ledger": {"path": ledger.path, "entry": published.ledger["entry"], "head": published.ledger["head"]},
+            "budget": {**budget, "remaining": left},
+            "attribution": published.attribution,
+        }
+    )
+
+
+def _story(published, ledger, left: float, files: list[Path]) -> dict[str, str]:
+    unit, budget = published.unit, ledger.budget()
+    change = {
+        "add-remove": f"With or without all data of any one {unit}",
+        "change-one": f"Whatever the data of any one {unit} are",
+    }[published.adjacency]
+    most, each = published.caps.values()
+    places = "nodes" if published.windows is None else "pairs of node and window"
+    held = "enforced while counting" if published.bound == "enforced" else "ASSUMED, since there are no ids: nothing was cut"
+    osm = "none given; if the streets are OpenStreetMap's, add --attribution '© OpenStreetMap contributors' and publish that with the map."
+    return {
+        "Guarantee": f"{change}, nearly the same map would have come out: no chance changes by more than a factor of "
+        f"{math.exp(published.epsilon):.3g} (epsilon {published.epsilon:g}), but for a probability of {published.delta:g} (delta).",
+        "Bound": f"each {unit} counts in at most {most:,} {places}, {'once' if each == 1 else f'{each:,} times'} in each; {held}.",
+        "Not covered": published.not_protected
+        or "not stated; say with --not-protected who else appears in the data (drivers, say).",
+        "Noise": f"{published.sigma:.4g} per value (standard deviation), from the operating system's entropy, drawn once.",
+        "Budget": f"epsilon {budget['spent']:.4g} of {budget['epsilon']:g} is spent (delta {budget['delta']:g}); "
+        + (f"one more release of epsilon {left:.4g} at most." if left > 0 else "nothing is left."),
+        "Attribution": published.attribution or osm,
+        "Files": ", ".join(map(str, files)),
+        "Verify": f"hushgraph budget show {ledger.path} --certificate {files[1]}",
+    }

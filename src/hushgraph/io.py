@@ -1,0 +1,341 @@
+"""Graphs and signals in files: read_graph, write_graph, read_signal, write_signal.
+
+The format is what the name ends in, .gz or not, unless it is said. Files are read in pieces, and a file that is truncated, garbled or
+something else is a ValueError that says where. They are written under another name and renamed at the end: a full disk leaves the old.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hushgraph.adjacency import Duplicates
+from hushgraph.array_files import (
+    NO_ARRAY,
+    array_of,
+    arrow,
+    ids_of,
+    numbers_of,
+    read_columns,
+    read_npz,
+    read_parquet,
+    write_npz,
+    write_parquet,
+)
+from hushgraph.checks import choose, shown
+from hushgraph.edge_table import EdgeTable, is_integer, label_kind
+from hushgraph.edge_text import csv_rows, quoted, read_edge_list, write_edge_list, write_lines
+from hushgraph.graph import Graph, checked_graph
+from hushgraph.graph_text import read_gml, read_graphml, write_graphml
+from hushgraph.interop import node_names, signal_columns, upper_edges
+from hushgraph.matrix_market import read_matrix, write_matrix
+from hushgraph.text_files import all_bytes, existing_file, replacing
+
+_ENDINGS = {
+    ".graphml": "graphml", ".gml": "gml", ".mtx": "mtx", ".txt": "snap", ".edges": "snap", ".edgelist": "snap", ".el": "snap",
+    ".csv": "csv", ".tsv": "tsv", ".parquet": "parquet", ".npz": "npz",
+}  # fmt: skip
+_SIGNAL_ENDINGS = {".csv": "csv", ".tsv": "tsv", ".parquet": "parquet", ".npy": "npy"}
+_READERS: dict[str, Callable[..., EdgeTable]] = {
+    "graphml": read_graphml, "gml": read_gml, "mtx": read_matrix, "parquet": read_parquet, "npz": read_npz,
+}  # fmt: skip
+_DELIMITERS: dict[str, str | None] = {"csv": ",", "tsv": "\t", "snap": None}
+
+
+def read_graph(
+    path, *, format=None, weight=None, distance=None, duplicates: Duplicates = "error", crs=None, delimiter=None  # noqa: A002
+) -> Graph:  # fmt: skip
+    """Graph from a file: GraphML, GML, Matrix Market, edge lists (SNAP, CSV, TSV, parquet) or .npz, each also as .gz.
+
+    Directions are united, parallel edges are one edge, self-loops are dropped (their node stays). Ids become labels: integers where
+    all are (then in ascending order in edge lists), text otherwise (in the order they are met); ids 0 to n - 1 are no labels.
+
+    Parameters
+    ----------
+    path : str or path
+        .graphml, .gml, .mtx, .txt, .edges, .edgelist, .el (SNAP: ids separated by blanks), .csv, .tsv, .parquet, .npz (of `write_graph`
+        or scipy.sparse.save_npz); all of them with .gz, too.
+    format : str, optional
+        "graphml", "gml", "mtx", "snap", "csv", "tsv", "parquet" or "npz", where the name does not say it.
+    weight, distance : str, optional
+        Edge column or attribute with affinities, or with lengths d, which become mean(d) / d. Not given: "weight" if the file
+        has it. weight=False: every edge weighs 1. In files without names of columns it is a number, counted from 0.
+    duplicates : {"error", "sum", "max"}
+        What to do where an edge is given more than once with different weights.
+    crs : {None, "lonlat"}
+        What coordinates are, where the file does not say it itself (GraphML's "crs" attribute, which OSMnx writes, and our .npz do).
+    delimiter : str, optional
+        One character, for edge lists in text with another one than the comma of "csv" and the tab of "tsv".
+
+    Notes
+    -----
+    Edge lists with a delimiter begin with a line of names, source and target among them (or from, to; src, dst; u, v), or with an
+    edge of two integers. A line without a target states a node. Ids are integers if those of the first edge are; text that looks like
+    an integer must be in quotation marks, all of it or in the first edge. Lines after # are comments.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "streets.csv"
+    ...     _ = path.write_text("source,target,length\\nelm,oak,120\\noak,ash,80\\n")
+    ...     graph = read_graph(path, distance="length")
+    >>> graph.labels.tolist(), graph.degrees.round(3).tolist()
+    (['elm', 'oak', 'ash'], [0.833, 2.083, 1.25])
+    """
+    path = existing_file(path, "the graph")
+    kind = _format_of(path, _ENDINGS, format)
+    if delimiter is not None and (
+        kind not in _DELIMITERS or not isinstance(delimiter, str) or len(delimiter) != 1 or not delimiter.isascii()
+    ):
+        msg = f"delimiter must be one ASCII character, and is for edge lists in text; got {shown(delimiter)} for {kind}"
+        raise ValueError(msg)
+    if kind in _DELIMITERS:
+        table = read_edge_list(path, delimiter=delimiter or _DELIMITERS[kind], weight=weight, distance=distance)
+    else:
+        table = _READERS[kind](path, weight=weight, distance=distance)
+    if table.coords is not None and crs is not None:
+        table = table._replace(crs=crs)
+    return Graph.from_table(table, duplicates=duplicates)
+
+
+def write_graph(path, graph: Graph) -> Path:
+    """Write a graph as .npz, .graphml, .csv, .tsv, .mtx or .parquet, with .gz if wanted; `read_graph` gives the same graph.
+
+    Labels, if there are any, must be all integers or all text. Only .npz and .graphml keep the coordinates. Weights that are all 1
+    are not written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> graph = Graph.from_edges([(0, 1), (1, 2)], weights=[0.1, 7.0], labels=["a", "b", "c"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     again = read_graph(write_graph(Path(folder) / "streets.mtx.gz", graph))
+    >>> again.hash == graph.hash
+    True
+    """
+    path, graph = Path(path), checked_graph(graph)
+    endings = {ending: kind for ending, kind in _ENDINGS.items() if kind in ("npz", "graphml", "csv", "tsv", "mtx", "parquet")}
+    kind = _format_of(path, endings, None)
+    pairs, weights = upper_edges(graph)
+    kept = None if graph.is_unweighted else weights
+    table = EdgeTable(pairs, graph.n, kept, graph.coords, graph.crs, graph.labels)
+    with replacing(path) as file:
+        if kind in ("csv", "tsv"):
+            write_edge_list(file, pairs, kept, graph.labels, graph.n, delimiter=_DELIMITERS[kind] or ",")
+        elif kind == "mtx":
+            write_matrix(file, pairs, kept, graph.labels, graph.n)
+        else:
+            {"npz": write_npz, "graphml": write_graphml, "parquet": write_parquet}[kind](file, table)
+    return path
+
+
+def _format_of(path: Path, endings: dict[str, str], asked) -> str:
+    if asked is not None:
+        return choose("format", asked, tuple(dict.fromkeys(endings.values())))
+    ending = Path(path.name.lower().removesuffix(".gz")).suffix
+    if ending not in endings:
+        msg = f"{path} must end in {', '.join(endings)} (and may end in .gz after that); rename it, or say format= where that is offered"
+        raise ValueError(msg)
+    return endings[ending]
+
+
+# ---- signals --------------------------------------------------------------------------------------------------------
+
+
+def read_signal(path, graph: Graph, *, columns=None, label=None) -> np.ndarray:
+    """Values on the nodes of a graph, in node order: (n,), or (n, m) for several columns.
+
+    In tables (.csv, .tsv, .parquet) rows are matched to `graph.labels` by label, or to 0 to n - 1 without labels, whatever their order;
+    every node needs exactly one row. An .npy file has no labels: it goes by position and must have n rows. Empty cells and NaN
+    are missing values and stay NaN. All files may end in .gz.
+
+    Parameters
+    ----------
+    path : str or path
+    graph : Graph
+    columns : str or list of str, optional
+        A name gives (n,), a list (n, m). Not given: all columns but the labels; (n,) if that is one.
+    label : str, optional
+        Column with the labels. Not given: "node" if there is one, otherwise the first.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> graph = Graph.from_edges([(0, 1), (1, 2)], labels=["elm", "oak", "ash"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "counts.csv"
+    ...     _ = path.write_text("node,count\\nash,3\\nelm,1.5\\noak,\\n")
+    ...     read_signal(path, graph)
+    array([1.5, nan, 3. ])
+    """
+    path, graph = existing_file(path, "the signal"), checked_graph(graph)
+    kind = _format_of(path, _SIGNAL_ENDINGS, None)
+    if kind == "npy":
+        if columns is not None or label is not None:
+            msg = f"{path} has no columns with names; leave columns= and label= out, or use .csv or .parquet"
+            raise ValueError(msg)
+        values = _read_npy(path, graph.n)
+    else:
+        label_kind(graph.labels, f"{path.name}, a table,")
+        read = _read_parquet_table if kind == "parquet" else _read_text_table
+        given, values = read(path, _DELIMITERS.get(kind), columns, label, graph)
+        values = values[_rows_of(path, given, graph)]
+        values = values[:, 0] if isinstance(columns, str) or (columns is None and values.shape[1] == 1) else values
+    if np.isinf(values).any():
+        msg = f"{path} has {int(np.isinf(values).sum())} infinite values; write missing ones as empty cells"
+        raise ValueError(msg)
+    return values
+
+
+def _wanted(path: Path, names: list[str], columns, label) -> tuple[str, list[str]]:
+    """(column of labels, columns of values)."""
+    asked = [columns] if isinstance(columns, str) else columns
+    label = label if label is not None else ("node" if "node" in names else next(iter(names), None))
+    asked = [name for name in names if name != label] if asked is None else list(asked)
+    for name in [label, *asked]:
+        if names.count(name) != 1:
+            msg = f"{path} must have one column {shown(name)}; it has {names[:20]}; say columns= and label="
+            raise ValueError(msg)
+    if not asked:
+        msg = f"{path} has no column of values beside the labels; it has {names[:20]}; say columns= and label="
+        raise ValueError(msg)
+    return label, asked
+
+
+def _read_text_table(path: Path, delimiter, columns, label, graph: Graph) -> tuple[list, np.ndarray]:
+    rows = csv_rows(path, delimiter, 0)
+    names = [name.strip() for name in next(rows, (0, []))[1]]
+    if not names:
+        msg = f"{path} is empty; expected a line with names of columns and one line per node"
+        raise ValueError(msg)
+    key, asked = _wanted(path, names, columns, label)
+    places, integers = [names.index(name) for name in asked], graph.labels is None or graph.labels.dtype.kind != "U"
+    given: list[Any] = []
+    cells: list[float] = []
+    for number, row in rows:
+        if len(row) != len(names):
+            msg = f"line {number} of {path} has {len(row)} fields where {len(names)} are expected; it is truncated or garbled"
+            raise ValueError(msg)
+        name = row[names.index(key)]
+        given.append(int(name) if integers and is_integer(name.strip()) else name)
+        for place, column in zip(places, asked, strict=True):
+            cells.append(_cell(row[place].strip(), number, column, path))
+    return given, np.array(cells, dtype=np.float64).reshape(-1, len(asked))
+
+
+def _cell(text: str, number: int, column: str, path: Path) -> float:
+    """The value of a cell, NaN for an empty one; errors do not quote it, since values may be private."""
+    try:
+        value = float(text or "nan") if "_" not in text else None
+    except ValueError:
+        value = None
+    if value is None:
+        msg = f"line {number} of {path} has something else than a number, or nothing, in column {column!r}"
+        raise ValueError(msg)
+    return value
+
+
+def _read_parquet_table(path: Path, _, columns, label, graph: Graph) -> tuple[list, np.ndarray]:
+    chosen: list[Any] = []
+
+    def wanted(names):
+        chosen.extend(_wanted(path, names, columns, label))
+        return [chosen[0], *chosen[1]]
+
+    found = read_columns(path, wanted)
+    given, absent = ids_of(found[chosen[0]], chosen[0], path)
+    if absent.any():
+        msg = f"row {int(absent.argmax())} of {path} has no label in column {chosen[0]!r}; every row needs one"
+        raise ValueError(msg)
+    return given.tolist(), np.stack([numbers_of(found[name], name, path) for name in chosen[1]], axis=1)
+
+
+def _rows_of(path: Path, given: list, graph: Graph) -> list[int]:
+    """The row of each node."""
+    row = {name: i for i, name in enumerate(given)}
+    if len(row) < len(given):
+        twice = list(dict.fromkeys(name for i, name in enumerate(given) if row[name] != i))
+        msg = f"{path} has {len(twice)} labels more than once (first: {_first(twice)}); each node needs exactly one row"
+        raise ValueError(msg)
+    nodes = node_names(graph)
+    absent, known = [name for name in nodes if name not in row], set(nodes)
+    foreign = [name for name in given if name not in known]
+    if absent or foreign:
+        msg = (
+            f"labels of {path} and graph differ: {len(absent)} nodes have no row (first: {_first(absent)}), {len(foreign)} rows are of "
+            f"no node (first: {_first(foreign)}); check that it belongs to this graph, and label="
+        )
+        raise ValueError(msg)
+    return [row[name] for name in nodes]
+
+
+def _first(names: list) -> str:
+    return ", ".join(map(shown, names[:3])) or "none"
+
+
+def _read_npy(path: Path, n: int) -> np.ndarray:
+    content, values = all_bytes(path).getvalue(), None
+    with suppress(*NO_ARRAY):
+        values = array_of(content)
+    if values is None or values.dtype.kind not in "fiub":
+        msg = f"{path} must be a whole .npy file of real numbers; it is truncated or something else"
+        raise ValueError(msg)
+    if values.ndim not in (1, 2) or len(values) != n or values.size == 0 < n:
+        msg = f"{path} needs one row per node: expected ({n},) or ({n}, m), got {values.shape}"
+        raise ValueError(msg)
+    with np.errstate(over="ignore"):
+        return values.astype(np.float64)
+
+
+def write_signal(path, graph: Graph, values) -> Path:
+    """Write values on the nodes as .csv, .tsv, .parquet or .npy, with .gz if wanted; `read_signal` gives the same values.
+
+    Parameters
+    ----------
+    path : str or path
+    graph : Graph
+    values : (n,) values, or dict of name -> (n,) values
+        Bare values get a column "value". Tables have a column "node" with the labels (numbers without labels). Missing
+        values, NaN, become empty cells. An .npy file has no names: several signals become its columns.
+    """
+    path, graph = Path(path), checked_graph(graph)
+    kind = _format_of(path, _SIGNAL_ENDINGS, None)
+    columns = signal_columns(graph, values, name="value")
+    if not columns or "node" in columns:
+        msg = f"values must be one value per node, or a dict of names other than 'node'; got {shown(values)}"
+        raise ValueError(msg)
+    table = np.stack(list(columns.values()), axis=1).astype(np.float64)
+    if kind != "npy":
+        label_kind(graph.labels, f"{path.name}, a table,")
+    with replacing(path) as file:
+        if kind == "npy":
+            content = io.BytesIO()
+            np.save(content, table[:, 0] if len(columns) == 1 else table)
+            file.write(content.getvalue())
+        elif kind == "parquet":
+            _write_parquet_table(file, graph, columns)
+        else:
+            _write_text_table(file, graph, list(columns), table, _DELIMITERS[kind] or ",")
+    return path
+
+
+def _write_parquet_table(file, graph: Graph, columns: dict[str, np.ndarray]):
+    pyarrow, parquet = arrow("pyarrow"), arrow("pyarrow.parquet")
+    names = np.arange(graph.n) if graph.labels is None else graph.labels
+    parquet.write_table(pyarrow.table({"node": names} | {name: pyarrow.array(values) for name, values in columns.items()}), file)
+
+
+def _write_text_table(file, graph: Graph, names: list[str], table: np.ndarray, delimiter: str):
+    labels = list(map(str, node_names(graph)))
+    if graph.labels is not None and graph.labels.dtype.kind == "U":
+        labels = [quoted(name, delimiter) for name in labels]
+    write_lines(file, [delimiter.join(["node", *(quoted(name, delimiter) for name in names)])])
+    for start in range(0, graph.n, 100_000):
+        rows = zip(labels[start : start + 100_000], table[start : start + 100_000].tolist(), strict=True)
+        write_lines(file, [delimiter.join([name, *("" if x != x else repr(x) for x in row)]) for name, row in rows])

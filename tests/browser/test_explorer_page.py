@@ -1,0 +1,311 @@
+"""The explorer in a real browser: a city under the slider, one release of private events, strangers at the door."""
+
+import io
+import json
+import threading
+import time
+import zipfile
+
+import httpx
+import pytest
+
+import hushgraph as hg
+from hushgraph.app.guard import TOKEN_HEADER
+from hushgraph.app.server import serve
+from hushgraph.privacy import Ledger, count_events, release
+
+CANVAS = ".hush-map canvas.hush-map-canvas"
+SIZES = {"laptop": (1280, 800), "phone": (390, 844)}
+HASHES = """(canvas) => {
+  const {width, height} = canvas, copy = Object.assign(document.createElement("canvas"), {width, height});
+  const pen = copy.getContext("2d", {willReadFrequently: true});
+  pen.drawImage(canvas, 0, 0);
+  const stacked = document.querySelector(".hush-map-stacked") !== null;
+  const [w, h] = stacked ? [width, height / 2] : [width / 2, height];
+  return [[0, 0], stacked ? [0, h] : [w, 0]].map(([x, y]) => {
+    let hash = 0;
+    for (const part of pen.getImageData(x, y, w, h).data) hash = (Math.imul(hash, 31) + part) | 0;
+    return hash;
+  });
+}"""
+
+
+class Explorer:
+    """One tab with what it complained of and whom it asked; requests that leave this computer are stopped."""
+
+    def __init__(self, browser, address, size="laptop"):
+        self.address, self.complaints, self.strangers = address, [], []
+        width, height = SIZES[size]
+        self.context = browser.new_context(viewport={"width": width, "height": height}, has_touch=size == "phone")
+        self.context.route("**/*", self.check)
+        self.page = self.context.new_page()
+        self.page.on("console", lambda message: self.complaints.append(message.text))
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.goto(address)
+        self.settle()
+
+    def check(self, route):
+        if route.request.url.startswith((self.address.split("#")[0], "blob:")):
+            route.continue_()
+        else:
+            self.strangers.append(route.request.url)
+            route.abort()
+
+    def settle(self, ending=""):
+        """Until the chosen method has answered for the latest position."""
+        self.page.wait_for_function(
+            """() => document.body.dataset.shown && !document.body.dataset.shown.endsWith("moving")
+                  && document.getElementById("status").textContent === "" """,
+            timeout=60_000,
+        )
+
+    def shown(self) -> str:
+        return self.page.evaluate("() => document.body.dataset.shown")
+
+    def hashes(self):
+        self.page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        return self.page.eval_on_selector(CANVAS, HASHES)
+
+    def text(self, selector):
+        return self.page.locator(selector).inner_text()
+
+    def press(self, key: str) -> float:
+        """A key on the slider; seconds until the page shows what the new position gives."""
+        before = self.shown()
+        self.page.focus("#slider")
+        began = time.perf_counter()
+        self.page.keyboard.press(key)
+        self.page.wait_for_function("(before) => document.body.dataset.shown !== before", arg=before, timeout=20_000)
+        return time.perf_counter() - began
+
+    def end(self):
+        self.context.close()
+        assert self.complaints == []
+        assert self.strangers == []
+
+
+def served(**data) -> str:
+    """The address of an explorer that runs until the tests end."""
+    told, ready = [], threading.Event()
+
+    def on_ready(address):
+        told.append(address)
+        ready.set()
+
+    threading.Thread(target=serve, kwargs={"open_browser": False, "on_ready": on_ready, **data}, daemon=True).start()
+    assert ready.wait(60)
+    return told[0]
+
+
+@pytest.fixture(scope="module")
+def graph():
+    return hg.datasets.city(2000)
+
+
+@pytest.fixture(scope="module")
+def city(graph):
+    return served(graph=graph, name="Generated city")
+
+
+def counted(graph):
+    events = hg.datasets.trips(graph, n_people=4 * graph.n)
+    return count_events(graph, events, unit="person", adjacency="add-remove", max_nodes=2, max_per_node=1, max_distance=200)
+
+
+def new_ledger(folder, epsilon=1.0):
+    return Ledger.create(
+        folder / "budget.db", dataset="Trips of a day", unit="person", adjacency="add-remove", epsilon=epsilon, delta=1e-6
+    )
+
+
+# ---- a city -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_key_on_the_slider_changes_both_maps_within_a_second(browser, city, pictures, size):
+    tab = Explorer(browser, city, size)
+    assert "2,0" in tab.text("#data")
+    assert "1.65 times as likely" in tab.text("#sentence")
+    assert "#" not in tab.page.url  # the token does not stay in the address
+    tab.page.screenshot(path=pictures / f"explorer-city-{SIZES[size][0]}.png", full_page=size == "phone")
+    tab.press("ArrowRight")  # the first answer of the fast method also loads its kernels
+    tab.settle()
+    before, number = tab.hashes(), tab.page.input_value("#number")
+    took = tab.press("PageUp")
+    after = tab.hashes()
+    assert took < 1.0
+    assert before[0] != after[0]
+    assert before[1] != after[1]
+    assert float(tab.page.input_value("#number")) > float(number)
+    tab.settle()
+    tab.end()
+
+
+def test_a_slider_that_moves_again_does_not_wait_for_the_slow_method(browser, city):
+    tab = Explorer(browser, city)
+    tab.press("ArrowRight")
+    tab.page.wait_for_function("() => document.getElementById('status').textContent.startsWith('Denoising')", timeout=10_000)
+    tab.press("ArrowRight")
+    assert tab.shown().endswith("moving")
+    tab.settle()
+    assert tab.shown().endswith(" auto")
+    tab.end()
+
+
+def test_typing_a_number_and_choosing_a_method(browser, city):
+    tab = Explorer(browser, city)
+    tab.page.fill("#number", "2")
+    tab.page.wait_for_function("() => document.body.dataset.shown === '2 auto'", timeout=30_000)
+    assert "7.39 times" in tab.text("#sentence")
+    assert tab.text("#sigma") == "σ = 2.23"
+    tab.page.select_option("#method", "sgwt_sure")
+    tab.page.wait_for_function("() => document.body.dataset.shown === '2 sgwt_sure'", timeout=30_000)
+    assert "threshold taken" in tab.text("#risk-note")
+    before = tab.hashes()
+    tab.page.select_option("#rule", "soft")
+    tab.settle()
+    tab.page.wait_for_timeout(300)
+    after = tab.hashes()
+    assert before[0] == after[0]  # the noise is the same,
+    assert before[1] != after[1]  # the denoised map is not
+    assert tab.page.locator("#chart circle").count() == tab.page.locator("#legend li").count() >= 4
+    tab.end()
+
+
+def test_wheel_and_drag_move_both_maps_alike(browser, city):
+    tab = Explorer(browser, city)
+    box = tab.page.locator(CANVAS).bounding_box()
+
+    def view():
+        return [float(part) for part in tab.page.eval_on_selector(CANVAS, "(canvas) => canvas.dataset.view").split()]
+
+    places, whole, before = [], view(), tab.hashes()
+    for half in (0, 1):  # the same point of either map, then the same drag
+        tab.page.keyboard.press("Escape")
+        tab.page.mouse.move(box["x"] + box["width"] * (0.5 * half + 0.3), box["y"] + 0.4 * box["height"])
+        tab.page.mouse.wheel(0, -400)
+        tab.page.wait_for_timeout(300)
+        tab.page.mouse.down()
+        tab.page.mouse.move(box["x"] + box["width"] * (0.5 * half + 0.25), box["y"] + 0.5 * box["height"], steps=4)
+        tab.page.mouse.up()
+        tab.page.wait_for_timeout(200)
+        places.append(view())
+        after = tab.hashes()
+        assert after[0] != before[0]
+        assert after[1] != before[1]
+        tab.page.get_by_role("button", name="Whole city").click()
+        tab.page.wait_for_timeout(400)
+        assert view() == pytest.approx(whole)
+    assert places[0] == pytest.approx(places[1])
+    assert places[0][2] > whole[2]
+    tab.end()
+
+
+# ---- private events -----------------------------------------------------------------------------------------------------
+
+
+def test_private_events_from_the_slider_to_a_paid_release(browser, graph, tmp_path, pictures):
+    ledger = new_ledger(tmp_path)
+    tab = Explorer(browser, served(events=counted(graph), ledger=ledger, label="trips", not_protected="drivers"))
+    tab.page.screenshot(path=pictures / "explorer-private-1280.png")
+    streets, sigma = tab.page.eval_on_selector(CANVAS, HASHES), tab.text("#sigma")
+    tab.press("PageDown")
+    tab.settle()
+    assert tab.text("#sigma") != sigma
+    assert tab.page.eval_on_selector(CANVAS, HASHES) == streets  # numbers only
+    assert "No map yet" in tab.text("#unseen")
+    assert len(ledger) == 1
+
+    tab.page.fill("#number", "0.5")
+    tab.page.wait_for_function("() => document.body.dataset.shown === '0.5 auto'", timeout=30_000)
+    tab.page.click("#draw-button")
+    assert tab.page.is_disabled("#go")  # until it is attested
+    tab.page.screenshot(path=pictures / "explorer-confirm-1280.png")
+    tab.page.click("#cancel")
+    assert len(ledger) == 1
+    certificate = drawn(tab, "0.5")
+    tab.page.screenshot(path=pictures / "explorer-release-1280.png")
+    assert tab.page.eval_on_selector(CANVAS, HASHES) != streets
+    assert tab.page.is_disabled("#slider")
+    ledger.verify(certificate)
+    assert (certificate["epsilon"], len(ledger)) == (0.5, 2)
+
+    tab.page.click("#another")
+    tab.settle()
+    second = drawn(tab, "0.3")
+    ledger.verify(certificate, second)
+    assert (second["epsilon"], len(ledger)) == (0.3, 3)
+
+    tab.page.click("#another")
+    tab.page.fill("#number", "0.9")
+    tab.page.wait_for_function("() => document.body.dataset.shown.startsWith('0.9')", timeout=30_000)
+    assert tab.page.is_disabled("#draw-button")
+    assert "budget does not allow" in tab.text("#draw-note")
+    tab.settle()
+    tab.end()
+
+
+def drawn(tab, epsilon: str) -> dict:
+    """Draw at this epsilon, download, and return the certificate."""
+    tab.page.fill("#number", epsilon)
+    tab.page.wait_for_function("(shown) => document.body.dataset.shown === shown", arg=f"{epsilon} auto", timeout=30_000)
+    tab.page.click("#draw-button")
+    tab.page.check("#attest")
+    tab.page.click("#go")
+    tab.page.wait_for_selector("#download:visible", timeout=30_000)
+    tab.settle()
+    with tab.page.expect_download() as download:
+        tab.page.click("#download")
+    with zipfile.ZipFile(io.BytesIO(download.value.path().read_bytes())) as archive:
+        assert sorted(archive.namelist()) == ["release/certificate.json", "release/map.csv"]
+        return json.loads(archive.read("release/certificate.json"))
+
+
+@pytest.mark.parametrize("kind", ["private", "release"])
+def test_on_a_phone(browser, graph, tmp_path, pictures, kind):
+    ledger, counts = new_ledger(tmp_path), counted(graph)
+    if kind == "private":
+        tab = Explorer(browser, served(events=counts, ledger=ledger, label="trips"), "phone")
+    else:
+        published = release(counts, epsilon=0.5, delta=1e-6, ledger=ledger, public_graph=True)
+        tab = Explorer(browser, served(release=published, label="trips"), "phone")
+        assert tab.page.is_hidden("#draw-button")
+        assert tab.page.is_disabled("#slider")
+    tab.page.screenshot(path=pictures / f"explorer-{kind}-390.png", full_page=True)
+    tab.page.mouse.wheel(0, 700)
+    tab.page.wait_for_timeout(300)
+    assert tab.page.locator("#slider").bounding_box()["y"] < 120  # it stays on top
+    assert tab.page.evaluate("() => document.documentElement.scrollWidth") <= 390
+    tab.end()
+
+
+# ---- strangers ----------------------------------------------------------------------------------------------------------
+
+
+def test_another_page_gets_nothing(browser, city):
+    """A page of another origin in the same browser, with the right token even."""
+    url, token = city.split("#token=")
+    context = browser.new_context()
+    context.route(
+        "http://evil.example/", lambda route: route.fulfill(body="<!doctype html><title>evil</title>", content_type="text/html")
+    )
+    page = context.new_page()
+    page.goto("http://evil.example/")
+    script = """async ([url, token]) => {
+      const asked = [{}, {headers: {"X-Hushgraph-Token": token}}, {mode: "no-cors"}];
+      return Promise.all(asked.map((options) => fetch(url + "api/start", options).then((a) => `${a.status}${a.type}`, () => "blocked")));
+    }"""
+    assert set(page.evaluate(script, [url, token])) <= {"blocked", "0opaque"}
+    context.close()
+    assert httpx.get(f"{url}api/start", headers={TOKEN_HEADER: token, "host": "evil.example"}).status_code == 421
+    assert httpx.get(f"{url}api/start", headers={TOKEN_HEADER: token, "origin": "http://evil.example"}).status_code == 403
+    assert httpx.get(f"{url}api/start").status_code == 401
+
+
+def test_without_the_token_the_page_says_what_to_do(browser, city):
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(city.split("#")[0])
+    page.wait_for_selector("#status.bad")
+    assert "token" in page.locator("#status").inner_text()
+    context.close()

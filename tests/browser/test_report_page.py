@@ -1,0 +1,183 @@
+"""A report opened from disk, without a network: it draws, it moves both maps alike, it complains of nothing."""
+
+import re
+
+import numpy as np
+import pytest
+
+import hushgraph as hg
+from hushgraph.report import write_report
+
+CANVAS = "#maps canvas.hush-map-canvas"
+# Sums over the left and the right map (or the upper and the lower one): the shares of ink, and of pixels that differ.
+HALVES = """([stacked]) => {
+  const canvas = document.querySelector("#maps canvas.hush-map-canvas");
+  const { width, height } = canvas;
+  const pixels = canvas.getContext("2d").getImageData(0, 0, width, height).data;
+  const [w, h] = stacked ? [width, height >> 1] : [width >> 1, height];
+  let first = 0, second = 0, alike = 0, both = 0;
+  for (let y = 2; y < h - 2; y++) for (let x = 2; x < w - 2; x++) {
+    const a = pixels[4 * (y * width + x) + 3] > 0, b = pixels[4 * ((y + (stacked ? h : 0)) * width + x + (stacked ? 0 : w)) + 3] > 0;
+    first += a; second += b; alike += a && b; both += a || b;
+  }
+  return { first: first / (w * h), second: second / (w * h), alike: alike / both };
+}"""
+
+
+@pytest.fixture(scope="module")
+def city():
+    graph = hg.datasets.city(4600)
+    noisy = hg.privacy.simulate(graph, hg.hotspot_counts(graph, total=46_000), epsilon=0.5, delta=1e-6, sensitivity=1, seed=0)
+    return graph, noisy, hg.denoise(graph, noisy, method="sgwt_deep")
+
+
+@pytest.fixture(scope="module")
+def report(city, tmp_path_factory):
+    return write_report(tmp_path_factory.mktemp("report") / "report.html", *city, title="Pickups in a generated city", epsilon=0.5)
+
+
+def opened(tab, report):
+    tab.page.goto(report.as_uri())
+    tab.page.wait_for_function("() => document.querySelector('#maps canvas')?.dataset.drawn > 0")
+    tab.page.locator("#maps").scroll_into_view_if_needed()
+    tab.page.wait_for_timeout(350)  # a wheel that follows a scroll is the page's
+    return tab
+
+
+def settled(tab) -> list[float]:
+    """The view once drawing has stopped."""
+    before = -1
+    while before != tab.drawn(CANVAS):
+        before = tab.drawn(CANVAS)
+        tab.page.wait_for_timeout(150)
+    return tab.view(CANVAS)
+
+
+@pytest.mark.parametrize("size", ["laptop", "phone"])
+def test_it_opens_from_disk_and_draws_both_maps(offline_tab, report, pictures, size):
+    tab = opened(offline_tab(size), report)
+    ink = tab.page.evaluate(HALVES, [size == "phone"])
+    assert min(ink["first"], ink["second"]) > 0.03
+    assert ink["alike"] > 0.6
+    tab.page.locator("#error-map").scroll_into_view_if_needed()
+    tab.page.wait_for_selector("#error-map canvas.hush-map-canvas")
+    tab.page.wait_for_timeout(300)
+    tab.page.evaluate("() => scrollTo(0, 0)")
+    width = tab.page.viewport_size["width"]
+    tab.page.screenshot(path=pictures / f"report-{width}.png", full_page=True)
+    assert tab.page.evaluate("() => document.documentElement.scrollWidth") == width
+    assert tab.complaints == []
+    assert [url for url in tab.requests if not url.startswith(("file:", "data:", "blob:"))] == []
+
+
+def test_wheel_drag_keys_and_button_move_both_maps_alike(offline_tab, report, pictures):
+    tab = opened(offline_tab(), report)
+    box = tab.page.locator(CANVAS).bounding_box()
+    whole = tab.view(CANVAS)
+    tab.page.mouse.move(box["x"] + 0.3 * box["width"], box["y"] + 0.5 * box["height"])
+    for _ in range(4):
+        tab.page.mouse.wheel(0, -200)
+    near = settled(tab)
+    assert near[2] > 2 * whole[2]
+    tab.page.mouse.down()
+    tab.page.mouse.move(box["x"] + 0.3 * box["width"] + 60, box["y"] + 0.5 * box["height"] - 40, steps=4)
+    tab.page.mouse.up()
+    dragged = settled(tab)
+    np.testing.assert_allclose([(near[0] - dragged[0]) * near[2], (near[1] - dragged[1]) * near[2]], [60, 40], atol=0.5)
+    ink = tab.page.evaluate(HALVES, [False])
+    assert min(ink["first"], ink["second"]) > 0.03
+    assert ink["alike"] > 0.6
+    tab.page.screenshot(path=pictures / "report-zoomed.png")
+    tab.page.focus(CANVAS)
+    tab.page.keyboard.press("ArrowLeft")
+    assert settled(tab)[0] < dragged[0]
+    tab.page.keyboard.press("+")
+    assert settled(tab)[2] > dragged[2]
+    tab.page.locator("#maps button").click()
+    np.testing.assert_allclose(settled(tab), whole, rtol=1e-9)
+    assert tab.complaints == []
+
+
+def test_the_two_maps_show_one_view(offline_tab, city, tmp_path):
+    """With equal values in both, the two halves are the same picture wherever the view goes."""
+    graph, noisy, result = city
+    same = hg.Denoised(**{**result.__dict__, "signal": noisy.values})
+    tab = opened(offline_tab(), write_report(tmp_path / "same.html", graph, noisy, same))
+    for _ in range(3):
+        halves = tab.page.evaluate(HALVES, [False])
+        assert halves["alike"] > 0.97
+        tab.page.focus(CANVAS)
+        tab.page.keyboard.press("+")
+        tab.page.keyboard.press("ArrowRight")
+        settled(tab)
+
+
+def test_two_fingers_zoom_and_one_scrolls_until_then(offline_tab, report):
+    tab = opened(offline_tab("phone"), report)
+    box = tab.page.locator(CANVAS).bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + 180
+    hand = tab.page.context.new_cdp_session(tab.page)
+
+    def touch(kind: str, *points):
+        hand.send(
+            "Input.dispatchTouchEvent",
+            {"type": kind, "touchPoints": [{"x": a, "y": b, "id": k} for k, (a, b) in enumerate(points)]},
+        )
+
+    whole = settled(tab)
+    assert tab.page.eval_on_selector(CANVAS, "(canvas) => canvas.style.touchAction") == "pan-y"
+    touch("touchStart", (x - 30, y), (x + 30, y))
+    for k in range(1, 7):
+        touch("touchMove", (x - 30 - 10 * k, y), (x + 30 + 10 * k, y))
+    touch("touchEnd")
+    near = settled(tab)
+    assert near[2] / whole[2] == pytest.approx(3, rel=0.05)
+    assert tab.page.eval_on_selector(CANVAS, "(canvas) => canvas.style.touchAction") == "none"
+    touch("touchStart", (x, y))
+    for k in range(1, 7):
+        touch("touchMove", (x, y - 10 * k))
+    touch("touchEnd")
+    assert (near[1] - settled(tab)[1]) * near[2] == pytest.approx(60, abs=12)
+    assert tab.complaints == []
+
+
+def test_a_pointer_shows_the_values_of_a_node(offline_tab, city, report):
+    graph, noisy, result = city
+    tab = opened(offline_tab(), report)
+    node = int(np.argmax(result.signal))
+    place = graph.coords[node] - graph.coords.min(axis=0)
+    x, y, scale = tab.view(CANVAS)
+    box = tab.page.locator(CANVAS).bounding_box()
+    left = box["x"] + box["width"] / 4 + (place[0] - x) * scale
+    top = box["y"] + box["height"] / 2 + 14 - (place[1] - y) * scale
+    tab.page.mouse.move(left, top)
+    text = tab.page.locator("#maps .hush-map-hover").inner_text()
+    shown = [float(part) for part in re.findall(r"\d+\.\d+", text.replace(",", ""))]
+    np.testing.assert_allclose(shown, [noisy.values[node], result.signal[node]], atol=0.051)
+    assert tab.page.locator("#maps .hush-map-ring:visible").count() == 2
+
+
+def test_many_edges_become_pixels(offline_tab, tmp_path, pictures):
+    """Above the limit of strokes the map is a raster, with as much ink in both halves."""
+    graph = hg.datasets.roads(60_000)
+    noisy = hg.smooth_signal(graph) + np.random.default_rng(0).normal(0, 1, graph.n)
+    report = write_report(tmp_path / "roads.html", graph, noisy, hg.denoise(graph, noisy, sigma=1.0, method="sgwt_sure"))
+    tab = opened(offline_tab(), report)
+    assert graph.n_edges > 60_000
+    ink = tab.page.evaluate(HALVES, [False])
+    assert min(ink["first"], ink["second"]) > 0.05
+    assert ink["alike"] == 1.0
+    tab.page.locator("#maps").screenshot(path=pictures / "report-roads.png")
+    assert tab.complaints == []
+
+
+def test_a_graph_without_places_needs_no_canvas(offline_tab, tmp_path):
+    graph = hg.datasets.path(400)
+    noisy = np.random.default_rng(0).normal(0, 1, 400)
+    tab = offline_tab()
+    tab.page.goto(
+        write_report(tmp_path / "path.html", graph, noisy, hg.denoise(graph, noisy, sigma=1.0, method="sgwt_sure")).as_uri()
+    )
+    assert tab.page.locator("svg.bins").count() == 2
+    assert tab.page.locator("canvas").count() == 0
+    assert tab.complaints == []

@@ -1,0 +1,488 @@
+"""The explorer without a browser: its numbers, what private events may show, one charge one draw, who is answered."""
+
+import asyncio
+import io
+import json
+import sys
+import threading
+import zipfile
+
+import httpx
+import numpy as np
+import pytest
+
+import hushgraph as hg
+from hushgraph.app.guard import HEADERS, MOST_BYTES, TOKEN_HEADER, refusal
+from hushgraph.app.server import UNEXPECTED, application, open_session, parsed, read_order, read_wish, serve
+from hushgraph.app.session import GeneratedCity, Order, PrivateEvents, PublishedMap, Refused, checked_epsilon_on_page
+from hushgraph.app.turns import Superseded, Turns
+from hushgraph.app.view import METHODS, SLOW, Wish, methods_for, risk_curves
+from hushgraph.privacy import CountMap, Ledger, LedgerError, analytic_sigma, count_events, declare_counts, release, simulate
+
+TOKEN, PORT = "a-token", 8123
+HOST = f"127.0.0.1:{PORT}"
+QUICK = {"epsilon": 0.5, "method": "let"}
+
+
+@pytest.fixture(scope="module")
+def graph():
+    return hg.datasets.city(600)
+
+
+@pytest.fixture(scope="module")
+def events(graph):
+    return hg.datasets.trips(graph, n_people=900)
+
+
+def counted(graph, events):
+    return count_events(graph, events, unit="person", adjacency="add-remove", max_nodes=2, max_per_node=1, max_distance=200)
+
+
+def new_ledger(folder, epsilon=1.0):
+    return Ledger.create(folder / "budget.db", dataset="trips", unit="person", adjacency="add-remove", epsilon=epsilon, delta=1e-6)
+
+
+@pytest.fixture
+def private(graph, events, tmp_path):
+    return PrivateEvents(counted(graph, events), new_ledger(tmp_path), not_protected="drivers")
+
+
+class Page:
+    """Asks the application as a page would, in this process."""
+
+    def __init__(self, session):
+        self.application = application(session, port=PORT, token=TOKEN)
+
+    def get(self, path, **options):
+        return asyncio.run(self.ask("GET", path, **options))
+
+    def post(self, path, **options):
+        return asyncio.run(self.ask("POST", path, **options))
+
+    async def ask(self, method, path, *, headers=None, **options):
+        transport = httpx.ASGITransport(self.application)
+        async with httpx.AsyncClient(transport=transport, base_url=f"http://{HOST}") as web:
+            return await web.request(method, path, headers={TOKEN_HEADER: TOKEN, **(headers or {})}, **options)
+
+
+# ---- a generated city ---------------------------------------------------------------------------------------------------
+
+
+def test_numbers_of_the_city_are_those_of_the_library(graph):
+    session = GeneratedCity(graph, name="city")
+    found = session.look(Wish(0.5, method="sgwt_sure"))
+    noisy = simulate(graph, session.truth, epsilon=0.5, delta=1e-6, sensitivity_squared=1, seed=0)
+    result = hg.denoise(graph, noisy, method="sgwt_sure", nonnegative=True)
+    assert found["sigma"] == analytic_sigma(epsilon=0.5, delta=1e-6, sensitivity=1)
+    assert found["errors"]["denoised"] == np.sqrt(result.risk / graph.n)
+    assert found["errors"]["actual"] == np.sqrt(np.mean((result.signal - session.truth) ** 2))
+    taken = [line["taken"][0] for line in found["risk"]]
+    assert np.allclose(taken, np.minimum(result.thresholds / noisy.noise_level, 6.0), atol=1e-4)
+
+
+def test_less_privacy_means_less_noise_and_less_error(graph):
+    session = GeneratedCity(graph, name="city")
+    errors = [session.look(Wish(epsilon, method="let"))["errors"] for epsilon in (0.5, 1.0, 4.0)]
+    for name in ("noisy", "denoised", "actual"):
+        values = [error[name] for error in errors]
+        assert values == sorted(values, reverse=True)
+
+
+def test_an_error_that_drowns_in_noise_is_not_shown_as_nothing(graph):
+    errors = GeneratedCity(graph, name="city").look(Wish(0.1, method="let"))["errors"]
+    assert "denoised" not in errors
+    assert errors["actual"] < errors["below"] < errors["noisy"]
+
+
+def test_the_slider_moves_with_a_fast_method_and_rests_with_the_chosen_one(graph):
+    session = GeneratedCity(graph, name="city")
+    moving, resting = (session.look(Wish(0.5, method="auto", moving=moving)) for moving in (True, False))
+    assert (moving["method"], moving["settled"]) == ("let", False)
+    assert (resting["method"], resting["settled"]) == ("auto", True)
+    assert all(Wish(0.5, method=name, moving=True).method_now not in SLOW for name in METHODS)
+
+
+@pytest.mark.parametrize("method", [name for name in METHODS if name != "auto"])
+def test_every_method_of_the_page_answers(graph, method):
+    found = GeneratedCity(graph, name="city").look(Wish(1.0, method=method, refine=False, integer=True))
+    assert 0 < found["errors"]["actual"] < found["errors"]["noisy"]
+    json.dumps(found, allow_nan=False)
+
+
+def test_the_city_is_not_published(graph):
+    session = GeneratedCity(graph, name="city")
+    for act in (lambda: session.draw(Order(0.5, 1, True)), lambda: session.download(Wish(0.5))):
+        with pytest.raises(Refused, match="nothing to publish"):
+            act()
+
+
+def test_risk_curves_have_their_dots_at_the_minimum(graph):
+    noisy = simulate(graph, hg.hotspot_counts(graph, total=2000), epsilon=1, delta=1e-6, sensitivity=1, seed=0)
+    for line in risk_curves(graph, noisy):
+        assert len(line["threshold"]) == len(line["risk"]) <= 100
+        assert line["taken"][1] <= min(line["risk"]) + 1e-5
+
+
+def test_methods_that_cannot_be_used_are_not_offered():
+    names = [method["name"] for method in methods_for(hg.Graph.from_edges([(0, 1)], n=300))]
+    assert "counts" not in names
+    assert "auto" in names
+
+
+# ---- private events -----------------------------------------------------------------------------------------------------
+
+
+def everything_before_the_draw(session) -> str:
+    """All answers that the page can get out of a session without drawing, as text."""
+    wishes = [Wish(epsilon, method="let", moving=moving) for epsilon in (0.2, 0.5) for moving in (True, False)]
+    found = [session.describe(), *(session.look(wish) for wish in wishes)]
+    for act in (
+        lambda: session.look(Wish(0.5, plan=False)),
+        lambda: session.download(Wish(0.5)),
+        lambda: session.draw(Order(0.5, 2, True)),
+        lambda: session.draw(Order(0.5, 1, False)),
+        lambda: session.draw(Order(5.0, 1, True)),
+    ):
+        with pytest.raises(Refused) as refused:
+            act()
+        found.append({"status": refused.value.status, "text": refused.value.text})
+    return json.dumps(found, sort_keys=True)
+
+
+def test_neighbouring_data_give_the_same_answers_before_the_draw(graph, events, tmp_path):
+    """The whole data, without one person, and none at all: byte for byte the same, so nothing before the draw is private."""
+    busiest = max(set(events["person"].tolist()) - {""}, key=events["person"].tolist().count)
+    kept = events["person"] != busiest
+    without = {name: column[kept] for name, column in events.items()}
+    empty = {name: column[:0] for name, column in events.items()}
+    answers = []
+    for name, data in {"all": events, "without": without, "empty": empty}.items():
+        (tmp_path / name).mkdir()
+        answers.append(everything_before_the_draw(PrivateEvents(counted(graph, data), new_ledger(tmp_path / name))))
+    assert answers[0] == answers[1] == answers[2]
+
+
+def test_a_map_of_counts_would_be_noticed(graph, private):
+    """The control of the test above: after the draw answers do hold the map."""
+    before = everything_before_the_draw(private)
+    private.draw(Order(0.5, 1, True))
+    assert "maps" not in before
+    assert "maps" in private.look(Wish(0.5, method="let", plan=False))
+
+
+def test_the_slider_never_reads_the_counts(private, monkeypatch):
+    def refuse(self, name):
+        raise AssertionError
+
+    monkeypatch.setattr(CountMap, "__getattribute__", refuse)
+    private.describe()
+    private.look(Wish(0.4, method="let", moving=True))
+    with pytest.raises(AssertionError):
+        private.draw(Order(0.5, 1, True))
+
+
+def test_the_plan_is_that_of_plan_release(private, graph):
+    found = private.look(Wish(0.5, method="let"))
+    assert found["sigma"] == analytic_sigma(epsilon=0.5, delta=1e-6, sensitivity_squared=2)
+    assert found["errors"]["denoised"] < found["errors"]["noisy"]
+    assert found["budget"]["fits"]
+    assert found["budget"]["spent_after"] == pytest.approx(0.5, rel=1e-9)
+    assert "maps" not in found
+    assert "risk" not in found
+
+
+def test_one_charge_one_draw_and_the_next_is_charged_again(private):
+    first = private.draw(Order(0.5, 1, True))
+    assert len(private.ledger) == 2  # its creation and the charge
+    with pytest.raises(Refused, match="drawn already"):
+        private.draw(Order(0.5, 1, True))  # a second click, or another window
+    assert len(private.ledger) == 2
+    second = private.draw(Order(0.3, 2, True))
+    assert len(private.ledger) == 3
+    assert second["budget"]["spent"] > first["budget"]["spent"] >= 0.49
+    assert not np.array_equal(private.releases[0].values, private.releases[1].values)
+
+
+def test_a_draw_beyond_the_budget_charges_and_draws_nothing(private):
+    with pytest.raises(Refused, match="budget does not allow"):
+        private.draw(Order(2.0, 1, True))
+    assert len(private.ledger) == 1
+    assert not private.releases
+    assert not private.look(Wish(2.0, method="let", moving=True))["budget"]["fits"]
+    private.draw(Order(0.5, 1, True))  # the number was not used up
+
+
+def test_the_download_is_the_release_with_its_certificate(private, graph):
+    private.draw(Order(0.5, 1, True))
+    with zipfile.ZipFile(io.BytesIO(private.download(Wish(0.5, method="let")))) as archive:
+        assert sorted(archive.namelist()) == ["release/certificate.json", "release/map.csv"]
+        certificate = json.loads(archive.read("release/certificate.json"))
+        head = archive.read("release/map.csv").decode().splitlines()[0]
+    private.ledger.verify(certificate)
+    assert head == "node,x,y,noisy,denoised,expected_error"
+    assert (certificate["epsilon"], certificate["not_protected"], certificate["denoised"]["method"]) == (0.5, "drivers", "let")
+
+
+def test_what_is_shown_after_the_draw_comes_from_the_release_alone(private, graph):
+    private.draw(Order(0.5, 1, True))
+    shown = private.look(Wish(3.0, method="let", plan=False))
+    published = PublishedMap(private.releases[0]).look(Wish(3.0, method="let"))
+    assert shown["epsilon"] == 0.5
+    assert {name: shown[name] for name in published} == published
+
+
+@pytest.mark.parametrize("fault", ["declared", "windows", "no ledger", "other adjacency", "plain"])
+def test_private_data_that_cannot_be_planned_for_is_refused(graph, events, tmp_path, fault):
+    ledger = new_ledger(tmp_path)
+    counts = counted(graph, events)
+    if fault == "declared":
+        counts = declare_counts(graph, np.zeros(graph.n, int), unit="person", adjacency="add-remove", sensitivity=1)
+    elif fault == "windows":
+        edges = ["2026-03-02", "2026-03-03"]
+        counts = count_events(
+            graph, events, unit="person", adjacency="add-remove", time="time", windows=edges, max_cells=1, max_per_cell=1
+        )
+    elif fault == "other adjacency":
+        counts = count_events(graph, events, unit="person", adjacency="change-one", max_nodes=1, max_per_node=1)
+    elif fault == "plain":
+        counts = events
+    with pytest.raises((TypeError, LedgerError)):
+        open_session(events=counts, ledger=None if fault == "no ledger" else ledger)
+
+
+# ---- opening a session --------------------------------------------------------------------------------------------------
+
+
+def test_sessions_by_what_is_given(graph, events, tmp_path):
+    ledger = new_ledger(tmp_path)
+    published = release(counted(graph, events), epsilon=0.5, delta=1e-6, ledger=ledger, public_graph=True)
+    folder = published.export(tmp_path / "out", method="let")
+    assert isinstance(open_session(graph=graph), GeneratedCity)
+    assert isinstance(open_session(release=published), PublishedMap)
+    assert isinstance(open_session(release=folder, graph=graph), PublishedMap)
+    assert isinstance(open_session(events=counted(graph, events), ledger=ledger), PrivateEvents)
+    for wrong in (
+        {"release": folder},
+        {"ledger": ledger},
+        {"release": published, "events": counted(graph, events)},
+        {"graph": hg.datasets.path(200)},
+    ):
+        with pytest.raises(ValueError):
+            open_session(**wrong)
+
+
+def test_a_published_map_draws_nothing(graph, events, tmp_path):
+    published = release(counted(graph, events), epsilon=0.5, delta=1e-6, ledger=new_ledger(tmp_path), public_graph=True)
+    session = PublishedMap(published)
+    with pytest.raises(Refused):
+        session.draw(Order(0.5, 1, True))
+    assert session.describe()["release"]["certificate"] == json.loads(json.dumps(published.certificate))
+    assert session.look(Wish(5.0, method="let"))["epsilon"] == 0.5
+
+
+@pytest.mark.parametrize("wrong", [{"host": "0.0.0.0"}, {"port": 70_000}, {"port": True}])
+def test_the_explorer_serves_this_computer_only(wrong):
+    with pytest.raises(ValueError):
+        serve(open_browser=False, **wrong)
+
+
+# ---- requests -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {},
+        {"epsilon": "0.5"},
+        {"epsilon": True},
+        {"epsilon": 0.01},
+        {"epsilon": 11},
+        {"epsilon": 1, "method": "sgwt_exact"},
+        {"epsilon": 1, "method": ["auto"]},
+        {"epsilon": 1, "rule": "hard"},
+        {"epsilon": 1, "moving": 1},
+        {"epsilon": 1, "seed": 0},
+    ],
+)
+def test_odd_wishes_are_refused(asked):
+    with pytest.raises(Refused):
+        read_wish(asked)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"epsilon": 1},
+        {"epsilon": 1, "number": True, "public_graph": True},
+        {"epsilon": 1, "number": 0, "public_graph": True},
+        {"epsilon": 1, "number": 1, "public_graph": True, "seed": 1},
+    ],
+)
+def test_odd_orders_are_refused(asked):
+    with pytest.raises(Refused):
+        read_order(asked)
+
+
+@pytest.mark.parametrize("body", [b"", b"[]", b"{", b"\xff", b'"text"'])
+def test_only_json_objects_are_read(body):
+    with pytest.raises(Refused):
+        parsed(body)
+
+
+def test_epsilon_is_what_the_page_shows():
+    assert checked_epsilon_on_page(0.123456) == 0.1235
+    assert checked_epsilon_on_page(10) == 10.0
+
+
+# ---- turns --------------------------------------------------------------------------------------------------------------
+
+
+def test_the_latest_look_wins_and_an_older_one_leaves_nothing_behind(graph):
+    """A slow look is given up at many different points; afterwards every answer has the bits it had before."""
+    session, turns, given_up = GeneratedCity(graph, name="city"), Turns(), []
+    alone = session.look(Wish(0.5, method="auto"))
+
+    def slow():
+        try:
+            turns.latest(lambda: session.look(Wish(0.7, method="auto")))
+        except Superseded:
+            given_up.append(True)
+
+    for pause in (0.0, 0.005, 0.02, 0.05, 0.1):
+        older = threading.Thread(target=slow)
+        older.start()
+        older.join(pause)
+        assert turns.latest(lambda: session.look(Wish(0.5, method="let", moving=True)))["method"] == "let"
+        older.join()
+    assert len(given_up) >= 3
+    assert turns.latest(lambda: session.look(Wish(0.5, method="auto"))) == alone
+    assert sys.getprofile() is None
+
+
+def test_a_draw_is_never_given_up(private):
+    turns, began, go_on = Turns(), threading.Event(), threading.Event()
+
+    def draw():
+        began.set()
+        go_on.wait(10)
+        return private.draw(Order(0.5, 1, True))
+
+    drawing = threading.Thread(target=lambda: turns.whole(draw))
+    drawing.start()
+    began.wait(10)
+    looking = threading.Thread(target=lambda: turns.latest(lambda: private.look(Wish(0.5, method="let", moving=True))))
+    looking.start()
+    go_on.set()
+    drawing.join()
+    looking.join()
+    assert len(private.releases) == 1
+    assert len(private.ledger) == 2
+
+
+# ---- who is answered ----------------------------------------------------------------------------------------------------
+
+
+def test_the_page_and_its_files_are_served_with_strict_headers(graph):
+    page = Page(GeneratedCity(graph, name="city"))
+    for path in ("/", "/static/explorer.js", "/static/explorer.css", "/static/risk_chart.js", "/static/icon.svg", "/api/start"):
+        answer = page.get(path)
+        assert answer.status_code == 200
+        assert all(answer.headers[name] == value for name, value in HEADERS.items())
+    assert "unsafe" not in HEADERS["content-security-policy"]
+    assert page.get("/static/../server.py").status_code == 404
+    assert page.get("/static/server.py").status_code == 404
+    assert page.post("/api/look", json=QUICK).json()["method"] == "let"
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"host": "evil.example"}, 421),
+        ({"host": f"evil.example:{PORT}"}, 421),
+        ({"host": "127.0.0.1:1"}, 421),
+        ({"origin": "http://evil.example"}, 403),
+        ({"origin": "null"}, 403),
+        ({"origin": f"https://{HOST}"}, 403),
+        ({"sec-fetch-site": "cross-site"}, 403),
+        ({"sec-fetch-site": "none"}, 403),
+        ({TOKEN_HEADER: ""}, 401),
+        ({TOKEN_HEADER: "a-tokeN"}, 401),
+        ({TOKEN_HEADER: "ü".encode()}, 401),
+    ],
+)
+def test_strangers_are_refused_and_nothing_is_drawn(private, headers, status):
+    order = {"epsilon": 0.5, "number": 1, "public_graph": True}
+    page = Page(private)
+    answer = page.post("/api/draw", json=order, headers=headers)
+    assert answer.status_code == status
+    assert all(answer.headers[name] == value for name, value in HEADERS.items())
+    assert len(private.ledger) == 1
+    assert (
+        page.post("/api/draw", json=order, headers={"origin": f"http://{HOST}", "sec-fetch-site": "same-origin"}).json()["draws"]
+        == 1
+    )
+
+
+def test_the_page_may_be_opened_by_a_link_but_not_framed_or_fetched():
+    def asked(**headers):
+        pairs = [("host", HOST), *((name.replace("_", "-"), value) for name, value in headers.items())]
+        return refusal("GET", "/", pairs, hosts=(HOST,), token=TOKEN)
+
+    assert asked(sec_fetch_site="cross-site", sec_fetch_mode="navigate", sec_fetch_dest="document") is None
+    assert asked(sec_fetch_site="none", sec_fetch_mode="navigate", sec_fetch_dest="document") is None
+    assert asked(sec_fetch_site="cross-site", sec_fetch_mode="navigate", sec_fetch_dest="iframe")[0] == 403
+    assert asked(sec_fetch_site="cross-site", sec_fetch_mode="no-cors", sec_fetch_dest="script")[0] == 403
+    assert refusal("GET", "/", [("host", HOST), ("host", HOST)], hosts=(HOST,), token=TOKEN)[0] == 421
+    assert refusal("TRACE", "/", [("host", HOST)], hosts=(HOST,), token=TOKEN)[0] == 405
+
+
+def test_large_requests_are_refused(graph):
+    async def endless():
+        for _ in range(100):
+            yield b" " * 1000
+
+    page = Page(GeneratedCity(graph, name="city"))
+    assert page.post("/api/look", content=b" " * (MOST_BYTES + 1)).status_code == 413
+    assert page.post("/api/look", content=endless()).status_code == 413  # no length was announced
+
+
+def test_errors_of_the_server_say_nothing(private, monkeypatch, caplog, capfd):
+    def broken(*args, **kwargs):
+        raise RuntimeError("p041273 was at node 17")
+
+    monkeypatch.setattr("hushgraph.app.session.release", broken)
+    page = Page(private)
+    answer = page.post("/api/draw", json={"epsilon": 0.5, "number": 1, "public_graph": True})
+    assert (answer.status_code, answer.json()) == (500, {"error": UNEXPECTED})
+    assert "p041273" not in caplog.text + "".join(capfd.readouterr())
+
+
+def test_refusals_are_written_for_the_page(private):
+    page = Page(private)
+    assert page.post("/api/look", content=b"{").status_code == 400
+    assert page.post("/api/look", json={**QUICK, "plan": False}).status_code == 409
+    assert page.get("/api/look").status_code == 405
+    assert page.get("/nothing").status_code == 404
+    answer = page.post("/api/draw", json={"epsilon": 5, "number": 1, "public_graph": True})
+    assert answer.status_code == 409
+    assert "Nothing was charged" in answer.json()["error"]
+
+
+def test_the_server_runs_and_answers(graph):
+    """The real server in a thread: the address holds the token in the fragment, which is never sent."""
+    told, ready = [], threading.Event()
+
+    def on_ready(address):
+        told.append(address)
+        ready.set()
+
+    threading.Thread(target=serve, kwargs={"graph": graph, "open_browser": False, "on_ready": on_ready}, daemon=True).start()
+    assert ready.wait(30)
+    url, token = told[0].split("#token=")
+    headers = {TOKEN_HEADER: token}
+    with httpx.Client(base_url=url, transport=httpx.HTTPTransport(retries=20)) as web:
+        assert web.get("/").status_code == 200
+        assert web.get("/api/start").status_code == 401
+        assert web.get("/api/start", headers=headers).json()["nodes"] == graph.n
+        assert web.get("/", headers={"host": "evil.example"}).status_code == 421
+        assert "server" not in web.get("/").headers

@@ -1,0 +1,236 @@
+"""Graphs of other packages come in as the same graph, and go out with labels, weights, places and signals."""
+
+import sys
+from types import ModuleType, SimpleNamespace
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given
+
+from hushgraph import interop
+from hushgraph.graph import Graph
+
+from .strategies import graphs
+
+NAMES = ["a", "b", "c", "d"]
+PLACES = np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 2.0]])
+
+
+@pytest.fixture
+def square():
+    edges = [(0, 1), (1, 2), (2, 3), (3, 0)]
+    return Graph.from_edges(edges, weights=[1.0, 2.0, 3.0, 4.0], coords=PLACES, crs="lonlat", labels=NAMES)
+
+
+def street_network():
+    """As OSMnx makes them: directed, with parallel edges and loops."""
+    G = nx.MultiDiGraph(crs="EPSG:4326")
+    for name, (x, y) in zip(NAMES, PLACES, strict=True):
+        G.add_node(name, x=x, y=y)
+    for u, v, length in [("a", "b", 10.0), ("b", "a", 10.0), ("a", "b", 40.0), ("b", "c", 20.0), ("c", "c", 5.0), ("d", "c", 30.0)]:
+        G.add_edge(u, v, length=length)
+    return G
+
+
+# ---- networkx and OSMnx ---------------------------------------------------------------------------------------------
+
+
+@given(graph=graphs(max_nodes=20))
+def test_networkx_there_and_back(graph):
+    graph = Graph.from_scipy(graph.adjacency, labels=[f"n{i}" for i in range(graph.n)])
+    assert Graph.from_networkx(interop.to_networkx(graph), weight="weight").hash == graph.hash
+
+
+def test_networkx_carries_places_and_signals(square):
+    G = interop.to_networkx(square, signals={"f": [1.0, 2.0, np.nan, 4.0], "g": {"d": 0, "c": 1, "b": 2, "a": 3}})
+    assert G.nodes["b"] == {"x": 1.0, "y": 0.0, "f": 2.0, "g": 2.0}
+    again = Graph.from_networkx(G, weight="weight")
+    assert (again.hash, again.crs) == (square.hash, "lonlat")
+    np.testing.assert_array_equal(again.coords, PLACES)
+    assert interop.to_networkx(square, signals=np.arange(4)).nodes["c"]["signal"] == 2
+
+
+def test_streets_are_united():
+    graph = Graph.from_networkx(street_network())
+    assert (graph.n, graph.n_edges, graph.is_unweighted) == (4, 3, True)
+    with pytest.raises(ValueError, match="duplicates='sum'"):
+        Graph.from_networkx(street_network(), distance="length")
+    weighted = Graph.from_networkx(street_network(), distance="length", duplicates="max")
+    assert weighted.adjacency[0, 1] == pytest.approx(22 / 10)  # the mean of all that are no loop
+
+
+@pytest.mark.parametrize(
+    ("crs", "expected"),
+    [("EPSG:4326", "lonlat"), ("epsg:4326", "lonlat"), (None, None), ("EPSG:32618", None), (SimpleNamespace(to_epsg=lambda: 4326), "lonlat"),
+     (SimpleNamespace(to_epsg=lambda: None), None)],
+)  # fmt: skip
+def test_the_crs_is_what_the_graph_says(crs, expected):
+    G = street_network()
+    G.graph["crs"] = crs
+    assert Graph.from_networkx(G).crs == expected
+    assert Graph.from_networkx(G, crs="lonlat").crs == "lonlat"
+
+
+# ---- igraph and SciPy -----------------------------------------------------------------------------------------------
+
+
+def test_igraph_there_and_back(square):
+    g = interop.to_igraph(square, signals={"f": np.arange(4.0)})
+    assert (g.vs["f"], g.vs["y"]) == ([0, 1, 2, 3], PLACES[:, 1].tolist())
+    assert Graph.from_igraph(g, weight="weight").hash == square.hash
+    bare = Graph.from_edges([(0, 1)], n=3)
+    assert Graph.from_igraph(interop.to_igraph(bare)).hash == bare.hash
+
+
+def test_scipy_copy_is_free(square):
+    matrix = interop.to_scipy(square)
+    matrix.data[:] = 0
+    assert square.adjacency.data.min() == 1
+    assert Graph.from_scipy(interop.to_scipy(square), labels=NAMES).hash == square.hash
+
+
+# ---- GeoPandas ------------------------------------------------------------------------------------------------------
+
+
+def lines(*ends, crs=None, **columns):
+    geopandas, shapely = pytest.importorskip("geopandas"), pytest.importorskip("shapely")
+    return geopandas.GeoDataFrame(columns, geometry=[shapely.LineString(line) for line in ends], crs=crs)
+
+
+def test_lines_meet_at_their_ends():
+    streets = lines([(5, 5), (0, 0)], [(0, 0), (1, 7), (3, 0)], [(3, 0), (5, 5)], [(3, 0), (3, 0)], crs="EPSG:32618")
+    graph = Graph.from_geopandas(streets)
+    assert graph.coords.tolist() == [[5, 5], [0, 0], [3, 0]]
+    assert (graph.n_edges, graph.crs, graph.labels) == (3, None, None)
+
+
+def test_lengths_of_lines_are_distances():
+    streets = lines([(0, 0), (0, 10)], [(0, 10), (30, 10)], mm_len=[1.0, 4.0], speed=[30.0, 50.0])
+    assert Graph.from_geopandas(streets, distance="geometry").adjacency.data.tolist() == pytest.approx([2, 2, 20 / 30, 20 / 30])
+    assert Graph.from_geopandas(streets, distance="mm_len").adjacency.data.tolist() == pytest.approx([2.5, 2.5, 0.625, 0.625])
+    assert Graph.from_geopandas(streets, weight="speed").adjacency.data.tolist() == [30, 30, 50, 50]
+    with pytest.raises(ValueError, match="no column 'width'"):
+        Graph.from_geopandas(streets, weight="width")
+
+
+def test_lines_in_degrees():
+    streets = lines([(-73.9, 40.7), (-73.8, 40.8)], crs="EPSG:4326")
+    assert Graph.from_geopandas(streets).crs == "lonlat"
+    with pytest.raises(ValueError, match="lengths in degrees"):
+        Graph.from_geopandas(streets, distance="geometry")
+
+
+def test_ends_are_snapped_only_within_the_tolerance():
+    streets = lines([(0, 0), (10, 0)], [(10.3, 0), (20, 0)], [(20, 0), (30, 0)])
+    assert [Graph.from_geopandas(streets, tolerance=t).n for t in (0.0, 0.29, 0.31)] == [5, 5, 4]
+    assert Graph.from_geopandas(streets, tolerance=0.31).coords[1].tolist() == [10, 0]
+    with pytest.raises(ValueError, match="tolerance must be"):
+        Graph.from_geopandas(streets, tolerance=-1)
+
+
+def test_rows_that_are_no_lines():
+    shapely = pytest.importorskip("shapely")
+    streets = lines([(0, 0), (1, 0)], [(1, 0), (2, 0)])
+    for wrong in (None, shapely.Point(0, 0), shapely.LineString(), shapely.MultiLineString([[(0, 0), (1, 1)]])):
+        streets.geometry = [streets.geometry[0], wrong]
+        with pytest.raises(ValueError, match="row 1 of the lines is no LineString"):
+            Graph.from_geopandas(streets)
+    with pytest.raises(TypeError, match="needs a GeoDataFrame"):
+        Graph.from_geopandas([(0, 1)])
+
+
+def test_geopandas_there_and_back(square):
+    pytest.importorskip("geopandas")
+    nodes, edges = interop.to_geopandas(square, signals={"f": np.arange(4.0)})
+    assert nodes.index.tolist() == NAMES
+    assert (nodes.loc["c", "f"], nodes.loc["c"].geometry.x, str(nodes.crs)) == (2.0, 1.0, "EPSG:4326")
+    again = Graph.from_geopandas(edges, weight="weight")
+    order = [again.coords.tolist().index(place) for place in PLACES.tolist()]
+    np.testing.assert_array_equal(again.subgraph(order).adjacency.toarray(), square.adjacency.toarray())
+    with pytest.raises(ValueError, match="no coords"):
+        interop.to_geopandas(Graph.from_edges([(0, 1)]))
+
+
+# ---- PyTorch Geometric ----------------------------------------------------------------------------------------------
+
+
+class Tensor:
+    """Stands in for torch.Tensor: NumPy behind the three steps that lead there."""
+
+    def __init__(self, values):
+        self._values = np.asarray(values)
+
+    def detach(self):
+        return self
+
+    def cpu(self):
+        return self
+
+    def numpy(self):
+        return self._values
+
+
+@pytest.fixture
+def torch(monkeypatch):
+    """Stands in for torch and torch_geometric."""
+    modules = {name: ModuleType(name) for name in ("torch", "torch_geometric", "torch_geometric.data")}
+    modules["torch"].from_numpy = Tensor
+    modules["torch_geometric.data"].Data = SimpleNamespace
+    for name, module in modules.items():
+        monkeypatch.setitem(sys.modules, name, module)
+
+
+@pytest.mark.usefixtures("torch")
+def test_pyg_there_and_back(square):
+    data = interop.to_pyg(square, signals={"f": np.arange(4.0), "g": np.ones(4)})
+    assert data.edge_index.numpy().shape == (2, 8)
+    again = Graph.from_pyg(data, weight="edge_weight", crs="lonlat")
+    assert again.hash == Graph.from_scipy(square.adjacency).hash
+    np.testing.assert_array_equal(again.coords, PLACES)
+    np.testing.assert_array_equal(interop.pyg_signals(data), np.stack([np.arange(4.0), np.ones(4)], axis=1))
+
+
+def test_pyg_attributes():
+    index = Tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
+    data = SimpleNamespace(edge_index=index, edge_attr=Tensor([[2.0], [2.0], [6.0], [6.0]]), num_nodes=4)
+    assert Graph.from_pyg(data).degrees.tolist() == [1, 2, 1, 0]
+    assert Graph.from_pyg(data, weight="edge_attr").degrees.tolist() == [2, 8, 6, 0]
+    assert Graph.from_pyg(data, distance="edge_attr").degrees.tolist() == pytest.approx([2, 2 + 2 / 3, 2 / 3, 0])
+    data.edge_attr = Tensor(np.ones((4, 2)))
+    for wrong, said in (({"weight": "edge_attr"}, "one number per edge"), ({"weight": "edge_weight"}, "no 'edge_weight'")):
+        with pytest.raises(ValueError, match=said):
+            Graph.from_pyg(data, **wrong)
+    with pytest.raises(ValueError, match=r"edge_index must be \(2, m\)"):
+        Graph.from_pyg(SimpleNamespace(edge_index=Tensor(np.zeros((4, 2), dtype=int))))
+    with pytest.raises(TypeError, match="from_pyg needs"):
+        Graph.from_pyg([(0, 1)])
+    with pytest.raises(ValueError, match="no node features"):
+        interop.pyg_signals(data)
+
+
+@pytest.mark.parametrize(
+    ("module", "call", "extra"),
+    [
+        ("networkx", interop.to_networkx, "networkx"),
+        ("igraph", interop.to_igraph, "igraph"),
+        ("geopandas", interop.to_geopandas, "geopandas"),
+        ("torch", interop.to_pyg, "pyg"),
+    ],
+)
+def test_a_missing_package_is_named(monkeypatch, square, module, call, extra):
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(ImportError, match=rf"hushgraph\[{extra}\]"):
+        call(square)
+
+
+@pytest.mark.parametrize("call", [interop.to_networkx, interop.to_igraph, interop.to_scipy, interop.to_geopandas, interop.to_pyg])
+def test_only_graphs_go_out(call):
+    with pytest.raises(TypeError, match=r"must be a hushgraph\.Graph; got list"):
+        call([(0, 1)])
+
+
+def test_signals_must_fit(square):
+    for wrong in ({"f": np.ones(3)}, np.ones((4, 2)), {"z": 1.0}):
+        with pytest.raises(ValueError, match=r"per node|labels of"):
+            interop.to_networkx(square, signals=wrong)
