@@ -543,8 +543,8 @@ def test_floats_that_pandas_cannot_compare_are_no_ids():
         count_events(PATH, events, unit="p", adjacency="add-remove", max_nodes=1, max_per_node=1)
 
 
-@pytest.mark.parametrize("rows", ["ann\nbob\n", "ann,1\n", 'ann\n"bob",1\n', "ann,1,2,3,4\n"])
-def test_a_file_of_short_or_long_lines_only_is_no_refusal(tmp_path, rows):
+@pytest.mark.parametrize("rows", ["ann\nbob\n", "ann,1\n", 'ann\n"bob",1\n'])
+def test_a_file_of_short_lines_only_is_no_refusal(tmp_path, rows):
     """Whether a file is refused must not depend on which of its rows are whole."""
     path = tmp_path / "events.csv"
     path.write_text("person,time,node\n" + rows)
