@@ -11,10 +11,11 @@ from hushgraph.blocks import SIZES, apply_block_thresholds
 from hushgraph.candidates import GROUPS, _whole, candidates
 from hushgraph.columns import Observation
 from hushgraph.filters import Filters
+from hushgraph.gated import shrunken
 from hushgraph.neighbourhoods import block_partition
 from hushgraph.risk import probes
 from hushgraph.sgwt import Noise
-from hushgraph.sums import block_dots, block_products, block_products_of
+from hushgraph.sums import block_dots, block_products, block_products_of, sum_of_rows
 
 N_PROBES = 60
 GRAPHS = {
@@ -112,7 +113,7 @@ def test_push_is_the_derivative_along_the_probes(group, sigma):
         np.testing.assert_allclose(row, a @ (ahead - back) / (2 * step), atol=2e-4 * np.abs(row).max(), rtol=0)
 
 
-@pytest.mark.parametrize("group", ["heat", "heat_bands", "bands", "scaled", "spikes", "adaptive", "betas", "blocks"])
+@pytest.mark.parametrize("group", ["heat", "heat_bands", "bands", "scaled", "gated", "spikes", "adaptive", "betas", "blocks"])
 def test_divergence_is_the_mean_over_the_very_probes(group):
     """No approximation in between: eps'J eps of the same probes, to rounding."""
     seen = observed(GRAPHS["city"](), 2.0, n_probes=6)
@@ -181,6 +182,26 @@ def test_products_of_blocks_are_products(n):
     np.testing.assert_allclose(block_products(b, a), b @ a.T, rtol=1e-12, atol=1e-10)
     np.testing.assert_allclose(block_products_of(n, lambda nodes: (b[:, nodes], None)), b @ b.T, rtol=1e-12, atol=1e-10)
     np.testing.assert_allclose(block_dots(a, b[:3]), np.sum(a * b[:3], axis=1), rtol=1e-12, atol=1e-10)
+
+
+def test_sums_take_rows_of_any_kind():
+    """Strided, broadcast, single precision: vectors are read from memory without asking for the stride."""
+    rng = np.random.default_rng(0)
+    b = rng.normal(size=(3, 100))
+    for a in (rng.normal(size=(100, 3)).T, np.broadcast_to(rng.normal(size=(3, 1)), b.shape), b[:, ::-1], b.astype(np.float32)):
+        np.testing.assert_allclose(block_dots(a, b), np.sum(a.astype(np.float64) * b, axis=1), rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(block_products(a, b), a.astype(np.float64) @ b.T, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(sum_of_rows(np.array([1.0, 0.0, -2.0]), a), a[0] - 2 * a[2].astype(np.float64), atol=1e-12)
+
+
+def test_shrinking_several_thresholds_at_once_is_the_rule():
+    x = np.array([[-3.0, -1.0, -0.0, 0.0, 0.5, 1.0, 2.0, 1e-300], [4.0, 0.0, 1.0, 1.0, -1.0, 2.0, 1e70, -5.0]])
+    scale, t, ones = np.array([[1.0] * 8, [0.0, 0.0, 1.0, 2.0, 1.0, 0.5, 1.0, 1.0]]), np.array([0.0, 1.0, 2.5]), np.ones((2, 8))
+    kept, divergence = shrunken(x, scale, t, ones)
+    for k, one in enumerate(t):
+        value, slope = hg.james_stein(x, one * scale)
+        np.testing.assert_allclose(kept[k], value, rtol=1e-15)
+        np.testing.assert_allclose(divergence[k], slope.sum(axis=1), rtol=1e-14)
 
 
 @pytest.mark.parametrize("n", [1, 2, 7])

@@ -1,5 +1,9 @@
 """Combinations: the least SURE over non-negative weights, risks that can be trusted, and what `auto` and `let` promise."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -381,3 +385,37 @@ def test_sigma_of_a_missing_value_does_not_matter(city, counts):
     y, sigma = noisy(counts, 6.0, 0), np.full(city.n, 6.0)
     y[3], sigma[3] = np.nan, np.nan
     assert np.isfinite(np.delete(hg.denoise(city, y, sigma=sigma, missing="drop").signal, 3)).all()
+
+
+BITS = """
+import hashlib, numpy as np, hushgraph as hg
+graph = hg.datasets.path(100_003)
+y = np.random.default_rng(0).normal(size=graph.n) + 5 * (np.arange(graph.n) // 500 % 2)
+print(hashlib.sha256(hg.denoise(graph, y, sigma=1.0, method="let", refine=True).signal).hexdigest())
+"""
+
+
+def test_bits_do_not_depend_on_the_threads_of_blas():
+    """A product of weights and columns by BLAS gives other bits at this size."""
+    seen = set()
+    for threads in ("1", "2"):
+        own = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), threads)
+        done = subprocess.run([sys.executable, "-c", BITS], env={**os.environ, **own}, capture_output=True, text=True, check=True)
+        seen.add(done.stdout)
+    assert len(seen) == 1
+
+
+@pytest.mark.parametrize("method", ["let", "auto"])
+def test_a_signal_that_is_nothing_against_the_noise(method):
+    graph = hg.datasets.path(50)
+    y = 1e-155 * np.random.default_rng(0).normal(size=50)
+    result = hg.denoise(graph, y, sigma=1.0, method=method)
+    assert np.abs(result.signal).max() <= 1e-154
+    assert np.isfinite(result.risk)
+
+
+def test_one_node_far_below_all_others():
+    graph = hg.Graph.from_edges([(0, 1)], n=150_000)
+    y = np.zeros(graph.n)
+    y[-1] = -1e6
+    assert np.isfinite(hg.denoise(graph, y, sigma=1.0, method="let").signal).all()

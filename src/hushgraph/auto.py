@@ -22,7 +22,7 @@ from hushgraph.graph import Graph
 from hushgraph.refine import refine
 from hushgraph.result import Denoised, NodeRisk, per_signal
 from hushgraph.sgwt import Noise, Settings, average, timed
-from hushgraph.sums import block_sum
+from hushgraph.sums import block_sum, sum_of_rows
 
 SMALL, LARGE = 500, 2**17  # nodes: below, few candidates; above, those of `let`
 DOUBT = 1.5  # standard errors by which `counts` must look worse to be dropped
@@ -175,7 +175,7 @@ def _averaged(y: np.ndarray, noise: Noise, counts: Estimate, linear: Estimate) -
         "divergence": float(shares @ [one.account["divergence"] for one in both]),
         "combination": linear.account,
     }
-    sure = shares @ np.stack([one.sure for one in both]) + gain
+    sure = sum_of_rows(shares, np.stack([one.sure for one in both])) + gain
     probe_se = HEDGE * linear.probe_se
     return replace(counts, signal=signal, risk=risk, risk_se=risk_se, probe_se=probe_se, sure=sure, account=account)
 

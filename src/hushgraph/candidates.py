@@ -79,25 +79,27 @@ def constant(seen: Observation) -> Columns:
     label = seen.graph.components
     sizes = np.bincount(label)
     order = np.argsort(-sizes, kind="stable")
-    column = np.full(len(sizes), len(sizes))
-    column[order] = np.minimum(np.arange(len(sizes)), MOST_CONSTANTS)
-    column[sizes < LARGE] = column[sizes >= LARGE].max(initial=-1) + 1
-    group = np.where(sizes < LARGE, len(sizes), np.arange(len(sizes)))[label]  # small components are one
-    counts = np.maximum(np.bincount(group, minlength=len(sizes) + 1), 1)
-    column = np.append(column, column[sizes < LARGE].max(initial=0))
+    small = sizes < LARGE
+    slot = np.empty(len(sizes) + 1, dtype=np.int64)  # number of the column of each component; the last is all small ones together
+    slot[order] = np.minimum(np.arange(len(sizes)), MOST_CONSTANTS)
+    slot[-1] = slot[:-1][~small].max(initial=-1) + 1 if small.any() else 0
+    member = np.where(small, len(sizes), np.arange(len(sizes)))[label]
+    counts = np.maximum(np.bincount(member, minlength=len(slot)), 1)
 
     def means(x):
-        return np.bincount(group, x, minlength=len(counts)) / counts
+        return np.bincount(member, x, minlength=len(slot)) / counts
 
-    values = np.zeros((column.max() + 1, len(label)))
+    values = np.zeros((slot[member].max() + 1, len(label)))
     with cores_for(len(label)):
-        _spread(column[group], means(seen.y)[group], values)
+        _spread(slot[member], means(seen.y)[member], values)
 
     def add(a, moved):
-        moved.nodes = moved.nodes + np.stack([(a[column] * means(eps))[group] for eps in seen.filters.probes.eps])
+        shares = a[np.minimum(slot, len(a) - 1)]
+        moved.nodes = moved.nodes + np.stack([(shares * means(eps))[member] for eps in seen.filters.probes.eps])
 
     names = tuple(f"constant {k + 1}" for k in range(len(values)))
-    divergence = np.bincount(column, means(seen.own), minlength=len(names))
+    used = np.unique(member)
+    divergence = np.bincount(slot[used], means(seen.own)[used], minlength=len(names))
     return Columns(seen.filters, names, (values,), divergence, add, np.zeros(len(names)))
 
 
@@ -245,7 +247,9 @@ def dfs(seen: Observation) -> Columns:
 def tv(seen: Observation) -> Columns:
     """Total variation on the graph."""
     graph = seen.graph
-    arcs = graph.memo.setdefault("arcs", Arcs.of(graph))
+    if "arcs" not in graph.memo:
+        graph.memo["arcs"] = Arcs.of(graph)
+    arcs = graph.memo["arcs"]
     unit = graph.n_edges / float(graph.adjacency.data.sum() / 2) if graph.n_edges else 1.0
     found = [minimise(graph, arcs, seen.y, seen.typical_sigma * unit * p) for p in TV_PENALTIES]
     labels = [[one.labels] for one in found]

@@ -11,11 +11,11 @@ import numpy as np
 from hushgraph.filters import Filters, Parts
 from hushgraph.graph import Graph
 from hushgraph.sgwt import Noise
-from hushgraph.sums import block_products_of
+from hushgraph.sums import block_products_of, sum_of_rows
 
 
 class Moved:
-    """The derivative of a combination along the kept probes while it adds up: nodes + sum_j rho_j(L) bands_j + polynomial(L) eps."""
+    """A combination's derivative along the kept probes while it adds up: nodes + sum_j rho_j(L) bands_j + polynomial(L) eps."""
 
     def __init__(self, filters: Filters):
         self.filters = filters
@@ -76,7 +76,7 @@ class Columns:
         cuts = np.cumsum([len(part) for part in self.values])[:-1]
         signal = np.zeros(self.values[0].shape[1])
         for own, part in zip(np.split(a, cuts), self.values, strict=True):
-            signal += own @ part
+            signal += sum_of_rows(own, part)
         return signal
 
     def products(self, y: np.ndarray) -> np.ndarray:

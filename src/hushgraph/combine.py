@@ -30,7 +30,7 @@ MOST = 2.0  # largest weight of a candidate
 LEAST = 1e-6  # smallest share of a set of candidates
 FREEDOM = 1.5  # degrees of freedom that a fitted weight costs
 CAUTION = 2.5  # those that sets of candidates are charged for it when they are compared
-DROPPED = 1e-9  # a column this much smaller than y is rounding
+DROPPED, NOTHING = 1e-9, 1e-60  # columns this much smaller than y are rounding, than the noise nothing
 
 Sets = dict[str, tuple[Any, ...]]  # names of groups by name of the set
 
@@ -111,7 +111,7 @@ def fit(columns: Columns, y: np.ndarray, noise: Noise, sets: Sets, *, most: floa
     """Weights from 0 to `most` at the least SURE, for each set of candidates; the Gram matrix is that of all of them."""
     products = columns.products(y)
     norms = np.sqrt(np.diag(products)[:-1])
-    alive = norms > DROPPED * np.sqrt(products[-1, -1])
+    alive = norms > max(DROPPED * np.sqrt(products[-1, -1]), NOTHING * np.sqrt(noise.total(len(y))))
     unit = np.where(alive, norms, 1.0)
     gram = products[:-1, :-1] / np.outer(unit, unit)
     typical = noise.mean(len(y))

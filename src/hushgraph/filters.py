@@ -71,7 +71,6 @@ class Filters:
     graph: Graph
     frame: ChebyshevFrame
     coefficients: np.ndarray = field(repr=False)
-    noise: Noise
     probes: Probes = field(repr=False)
 
     @classmethod
@@ -84,7 +83,7 @@ class Filters:
             frame = chebyshev_frame(graph)
             coefficients = _coefficients(frame)
             eps = probes(graph.n, count, law=law, seed=seed)
-            return cls(graph, frame, coefficients, noise, _probe(frame, coefficients, noise, eps))
+            return cls(graph, frame, coefficients, _probe(frame, coefficients, noise, eps))
 
         return graph.latest("filters" if sizes is None else "filters per node", (count, law, seed, sizes), make)
 
@@ -100,9 +99,9 @@ class Filters:
         """Rows in the order of the coefficients, by kind."""
         return Parts(*np.split(rows, np.cumsum([self.n_scales, len(SMOOTHERS), self.n_scales])))
 
-    def wavelets(self, signal: np.ndarray) -> np.ndarray:
-        """rho_j(L) x alone: (n,) -> (n_scales, n)."""
-        return _forward(self.frame, self.coefficients[: self.n_scales], signal[None])[0]
+    def wavelets(self, signals: np.ndarray) -> np.ndarray:
+        """rho_j(L) x alone: (m, n) -> (m, n_scales, n)."""
+        return _forward(self.frame, self.coefficients[: self.n_scales], signals)
 
     def synthesize_each(self, bands: np.ndarray) -> np.ndarray:
         """rho_j(L) of each band by itself, in place: (m, n_scales, n)."""
@@ -165,7 +164,7 @@ def _probe(frame: ChebyshevFrame, coefficients: np.ndarray, noise: Noise, eps: n
     smooth = smooth_weights(frame.graph, sums[: len(few)], sigma=noise.per_node)
     scale, spread = np.split(np.sqrt(smooth, out=smooth), [n_scales])
     parts = np.split(first[0] if len(first) == 1 else np.concatenate(first), [n_scales], axis=1)
-    rho, smoothed = (np.ascontiguousarray(part) for part in parts)
+    rho, smoothed = (part.copy() if count > kept else np.ascontiguousarray(part) for part in parts)  # no more than are kept
     return Probes(count, eps[:kept].copy(), rho, smoothed, coefficients @ (moments / count), weights, scale, cross, left, spread)
 
 

@@ -194,7 +194,9 @@ def eigenpairs(graph: Graph, laplacian: LaplacianKind = "combinatorial") -> tupl
     """Eigenvalues clamped at 0 (a -1e-15 must not lose the null vector) and orthonormal eigenvectors; kept on the graph."""
     if not has_eigenpairs(graph, laplacian):
         matrix, diagonal = graph.symmetric_parts(laplacian)
-        values, vectors = linalg.eigh(np.diag(diagonal) - matrix.toarray(), overwrite_a=True, check_finite=False)
+        dense = np.asfortranarray(np.diag(diagonal) - matrix.toarray())
+        # divide and conquer: the default driver takes many times as long where eigenvalues coincide, as on several components
+        values, vectors = linalg.eigh(dense, driver="evd", overwrite_a=True, check_finite=False)
         keep_eigenpairs(graph, np.maximum(values, 0.0), vectors, laplacian)
     return graph.memo[_eigenpairs_key(laplacian)]
 

@@ -1,4 +1,4 @@
-"""Coefficients shrunk at several thresholds in one pass, where a gate lets them through: few open it, and noise alone keeps it shut.
+"""Coefficients shrunk at several thresholds in one pass, behind a gate that opens where the smoothed signal is high.
 
 The gate is logistic(2 z), z how many standard deviations a smooth pilot p = P y is above its mean. With
 h_t(x) = x (1 - t^2 / x^2)_+, its slope s_t, and the probes eps that the noise is known by, gate h_t(w_j) has the divergence
@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numba import njit, prange
+from scipy.special import expit
 
 from hushgraph.columns import Observation
 from hushgraph.filters import PILOT
@@ -41,7 +42,7 @@ class Gate:
         z = p - mean
         spread = float(np.sqrt(block_dots(z[None], z[None])[0] / n))
         z *= 1 / spread if spread > 1e-9 * abs(mean) else 0.0  # else it is rounding
-        gate = 1 / (1 + np.exp(-STEEPNESS * z))
+        gate = expit(STEEPNESS * z)
         slope = STEEPNESS / spread * gate * (1 - gate) if z.any() else np.zeros_like(p)
         smooth = np.ascontiguousarray(seen.filters.probes.smooth[:, PILOT])
         shift = block_sum(smooth.T) / n
@@ -68,7 +69,7 @@ def _moves(cross, rho, z, slope, shift, stretch, out):
 def shrunken(
     w: np.ndarray, scale: np.ndarray, thresholds: np.ndarray, weights: np.ndarray, gate: Gate | None = None, moves=None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Rows gate h_t(w_j) for each threshold t, in multiples of `scale`: (thresholds, k, n); and their divergences (thresholds, k)."""
+    """Rows gate h_t(w_j) for thresholds t in multiples of `scale`, (thresholds, k, n), and their divergences (thresholds, k)."""
     kept = np.empty((len(thresholds), *w.shape))
     parts = np.zeros((len(blocks(w.shape[1])), len(thresholds), len(w)))
     with cores_for(w.size):
@@ -85,7 +86,10 @@ def add_moved(
     out: np.ndarray,
     gate: Gate | None = None,
 ) -> None:
-    """Adds the derivative of sum_t a_tj gate h_t(w_j) along the probes, whose own rows are `rows`, to out: (probes, k, n), or (probes, 1, n) for their sum."""
+    """Adds the derivative of sum_t a_tj gate h_t(w_j) along the probes to out, (probes, k, n), or (probes, 1, n) for the sum over j.
+
+    `rows` (probes, k, n) are the probes' own w.
+    """
     with cores_for(w.size):
         if gate is None:
             _move(w, scale, thresholds, a, rows, out, None, None, None, None, None, None)

@@ -50,8 +50,9 @@ LOCAL, ALONE = 4, 5  # rows of `_around`
 
 
 def _around(graph: Graph, own: np.ndarray | None) -> np.ndarray:
-    """What is known around each node, in units of their means: degree, mean degree of the neighbours, mean of their inverse degrees,
-    mean over them of the second, noise here and around, noise of nodes without neighbours; then with a noise per node its size here, around, and around that.
+    """What is known around each node, a row each. Degree (1 is usual), its mean over the neighbours, the mean of their inverse degrees,
+    the mean over them of their second row; noise here and around (LOCAL), noise of nodes without neighbours (ALONE); and with a noise
+    per node its variance here, around, and around that.
     """
     matrix, isolated = graph.adjacency, graph.degrees == 0
     usual = float(graph.degrees.mean()) or 1.0
@@ -89,7 +90,14 @@ def _walk(pointers, neighbours, weights, inverse, source, target):
 @njit(cache=True, error_model="numpy")
 def _features(around, out):
     """Columns for the regression: (columns, nodes)."""
-    degree, around_it, inverse_around, twice_around, noise, alone = around[0], around[1], around[2], around[3], around[4], around[5]
+    degree, around_it, inverse_around, twice_around, noise, alone = (
+        around[0],
+        around[1],
+        around[2],
+        around[3],
+        around[LOCAL],
+        around[ALONE],
+    )
     for i in range(out.shape[1]):
         d, near, inverse_near = degree[i], around_it[i], inverse_around[i]
         local = 0.0 if alone[i] > 0 else noise[i]
@@ -97,7 +105,7 @@ def _features(around, out):
         out[4, i], out[5, i], out[6, i] = local * near, local * inverse_near, local * twice_around[i]
         out[7, i], out[8, i] = local * d * near, local * near / d
         out[9, i], out[10, i] = local * d * inverse_near, local * near * near
-    out[11 : 6 + len(around)] = around[5:]
+    out[11 : 11 + len(around) - ALONE] = around[ALONE:]
 
 
 @njit(cache=True, parallel=True)

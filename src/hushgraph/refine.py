@@ -13,7 +13,7 @@ from hushgraph.columns import Columns, Observation
 from hushgraph.combine import Combination, averaged, fit
 from hushgraph.filters import Filters
 from hushgraph.shrink import james_stein
-from hushgraph.sums import block_sum
+from hushgraph.sums import block_sum, sum_of_rows
 
 WIENER = (1.0, 3.0)  # c, noise against what the first estimate finds
 OUTLIERS = (2.5, 3.5)  # thresholds, in noise levels
@@ -31,7 +31,7 @@ def refine(seen: Observation, first: Combination) -> Combination:
     divergence, alike = _divergences(seen, moved, known)
 
     def add(a, into):
-        into.nodes = into.nodes + np.tensordot(a, moved, axes=1)
+        into.nodes = into.nodes + sum_of_rows(a, moved)
 
     columns = Columns(
         seen.filters,
@@ -65,8 +65,8 @@ def _divergences(seen: Observation, moved: np.ndarray, known: float) -> tuple[np
 def _wiener(seen: Observation, p: np.ndarray, moved_p: np.ndarray):
     """Value and derivative along the probes for each c."""
     filters: Filters = seen.filters
-    q, w, probed = filters.wavelets(p), seen.parts.rho, filters.probes
-    moved_q = [filters.wavelets(row) for row in moved_p]
+    w, probed = seen.parts.rho, filters.probes
+    q, *moved_q = filters.wavelets(np.concatenate([p[None], moved_p]))
     for c in WIENER:
         noise = c * (seen.sigma * probed.scale) ** 2
         total = np.maximum(q**2 + noise, 1e-300)

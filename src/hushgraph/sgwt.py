@@ -16,7 +16,7 @@ from hushgraph.frame import ChebyshevFrame, ExactFrame, Frame
 from hushgraph.local_noise import smooth_weights
 from hushgraph.risk import Law, default_probes, exact_weights, mean_weights, probes, weights_of
 from hushgraph.shrink import Rule
-from hushgraph.sums import block_sum
+from hushgraph.sums import block_sum, sum_of_rows
 from hushgraph.threshold import Candidates, Level, apply_thresholds, sure_thresholds
 from hushgraph.transform import forward, inverse
 
@@ -259,8 +259,8 @@ def average(y: np.ndarray, signals: np.ndarray, risks, errors, noise: Noise, sha
 
     SURE is exact for an average (divergences are averaged); its standard error is an upper bound (traces are convex).
     """
-    signal = shares @ signals
-    gain = np.nan_to_num((y - signal) ** 2 - shares @ (y - signals) ** 2)  # at most 0; 0 where there is no value
+    signal = sum_of_rows(shares, signals)
+    gain = np.nan_to_num((y - signal) ** 2 - sum_of_rows(shares, (y - signals) ** 2))  # at most 0; 0 where there is no value
     spread = shares @ np.square(errors) + 4 * block_sum(noise.weigh(gain))
     return signal, float(shares @ np.asarray(risks) + block_sum(gain)), float(np.sqrt(max(spread, 0.0))), gain
 

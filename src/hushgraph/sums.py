@@ -30,7 +30,7 @@ def block_products_of(n: int, rows: Callable[[slice], tuple[np.ndarray, np.ndarr
     found = []
     for start in range(0, max(n, 1), STRETCH):
         a, b = rows(slice(start, min(start + STRETCH, n)))
-        a, b = np.ascontiguousarray(a), None if b is None else np.ascontiguousarray(b)
+        a, b = _along_rows(a), None if b is None else _along_rows(b)
         parts = np.zeros((len(blocks(a.shape[1])), len(a), len(a if b is None else b)))
         with cores_for(a.size):
             _products(a, a if b is None else b, b is None, parts)
@@ -98,12 +98,42 @@ def dot(x, y):
     return value
 
 
+def sum_of_rows(shares: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """sum_k shares_k rows_k in ascending k: (k,) and (k, ...) -> (...), where BLAS has other bits on other numbers of threads.
+
+    >>> sum_of_rows(np.array([0.5, 2.0]), np.array([[1.0, 3.0], [2.0, 0.0]]))
+    array([4.5, 1.5])
+    """
+    out = np.zeros(rows[0].size)
+    with cores_for(rows.size):
+        _add_rows(np.asarray(shares, dtype=np.float64), np.ascontiguousarray(rows).reshape(len(rows), -1), out)
+    return out.reshape(rows.shape[1:])
+
+
+@njit(cache=True, parallel=True)
+def _add_rows(shares, rows, out):
+    for part in prange((len(out) + SLICE - 1) // SLICE):
+        lo, hi = part * SLICE, min((part + 1) * SLICE, len(out))
+        for k in range(len(rows)):
+            share, row = shares[k], rows[k, lo:hi]
+            if share != 0:
+                for i in range(hi - lo):
+                    out[lo + i] += share * row[i]
+
+
 def block_dots(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """sum_i a_ki b_ki of each pair of rows, (k, n) and (k, n) -> (k,): blocks as in `block_sum`, at the speed of memory."""
+    a, b = (_along_rows(part) for part in (a, b))
     parts = np.empty((len(blocks(a.shape[1])), len(a)))
     with cores_for(a.size):
         _dots(a, b, parts)
     return np.asarray(block_sum_of(list(parts))) if len(parts) else np.zeros(len(a))
+
+
+def _along_rows(rows: np.ndarray) -> np.ndarray:
+    """float64 with neighbours in a row next to each other in memory: vectors are read from there without asking."""
+    rows = np.asarray(rows, dtype=np.float64)
+    return rows if rows.strides[1] == rows.itemsize or rows.shape[1] < 2 else np.ascontiguousarray(rows)
 
 
 @njit(cache=True, parallel=True)

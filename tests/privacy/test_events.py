@@ -541,3 +541,11 @@ def test_floats_that_pandas_cannot_compare_are_no_ids():
     events = {"p": np.array([2**60, 2**60 + 1], np.longdouble), "node": [0, 1]}
     with pytest.raises(TypeError, match="more than 64 bits"):
         count_events(PATH, events, unit="p", adjacency="add-remove", max_nodes=1, max_per_node=1)
+
+
+@pytest.mark.parametrize("rows", ["ann\nbob\n", "ann,1\n", 'ann\n"bob",1\n'])
+def test_a_file_of_short_lines_only_is_no_refusal(tmp_path, rows):
+    """Whether a file is refused must not depend on which of its rows are whole."""
+    path = tmp_path / "events.csv"
+    path.write_text("person,time,node\n" + rows)
+    assert not count_events(PATH, path, unit="person", node="node", **CAPS).counts.any()

@@ -39,9 +39,13 @@ def forward(layout, coefficients, signals, scale):
 
 
 def forward_with_moments(layout, coefficients, signals, scale, *, n_moments):
-    """The same, and the first x'T_k(scale L - I) x, (m, n_moments), at most as many as coefficients. Read-only input is copied: it has a type of its own."""
+    """The same, and the first x'T_k(scale L - I) x, (m, n_moments), at most as many as there are coefficients in a row.
+
+    Read-only input is copied: it has a type of its own.
+    """
+    n_moments = min(n_moments, coefficients.shape[1])
     out = np.empty((len(signals), len(coefficients), signals.shape[1]), dtype=signals.dtype)
-    moments = np.zeros((len(signals), n_moments))
+    moments = np.zeros((len(signals), n_moments), dtype=signals.dtype)
     theta = np.ascontiguousarray(coefficients, dtype=signals.dtype)
     if theta.shape[1] == 1:
         moments[:] = np.sum(signals**2, axis=1)[:, None]
@@ -55,7 +59,7 @@ def inverse(layout, coefficients, bands, scale):
     """sum_j rho_j(L) F_j, (m, n_scales, n) -> (m, n)."""
     out = np.empty((len(bands), bands.shape[2]), dtype=bands.dtype)
     theta = np.ascontiguousarray(coefficients[:, ::-1].T, dtype=bands.dtype)  # Clenshaw comes down from the highest degree
-    _run(layout, theta, scale, out, np.require(bands, requirements="CW"), np.zeros((len(bands), 0)), backward=True)
+    _run(layout, theta, scale, out, np.require(bands, requirements="CW"), np.zeros((len(bands), 0), bands.dtype), backward=True)
     return out
 
 
@@ -81,7 +85,7 @@ def _transform(layout, operator, theta, signals, bands, moments, pairs, windows,
     old, new = pairs[:2], pairs[2:]
     n_terms, most = len(theta) if backward else theta.shape[1], windows.shape[1] - 2
     go = sweep if layout.wavefront else sweep_plainly
-    marks = np.empty((len(layout.blocks) - 1 if moments.size else 0, moments.shape[1], 1))
+    marks = np.empty((len(layout.blocks) - 1 if moments.size else 0, moments.shape[1], 1), moments.dtype)
     old[:] = 0
     _gather(layout.order, bands if backward else signals, rows if backward else old[1:])
     for k in range(0 if backward else 1, n_terms, most):
@@ -236,7 +240,7 @@ def _columns(operator, theta, order, signals, bands, moments, shape, mask, backw
         first = group * WIDTH
         pair, window = np.zeros((4, n * WIDTH), signals.dtype), np.empty(shape, signals.dtype)
         mine, side = np.empty((bands.shape[1], n * WIDTH), signals.dtype), 0
-        marks = np.empty((n_blocks if moments.size else 0, moments.shape[1], WIDTH))
+        marks = np.empty((n_blocks if moments.size else 0, moments.shape[1], WIDTH), moments.dtype)
         for m in range(WIDTH):
             column = min(first + m, count - 1)
             for i in range(n):

@@ -1,8 +1,8 @@
 """Four numbers at once inside Numba: LLVM vectors as a Numba type, for kernels that run several signals side by side.
 
 `get` and `put` read and write row i of an array that holds `len(lanes)` signals interleaved: plain numbers for one lane,
-vectors for WIDTH lanes. Vectors add, subtract, and multiply with a number or each other, lane by lane and with the same rounding, so the same
-code serves both and gives the same bits.
+vectors for WIDTH lanes, which must lie next to each other. Vectors add, subtract, and multiply with a number or each other, lane by
+lane and with the same rounding, so the same code serves both and gives the same bits.
 """
 
 from __future__ import annotations

@@ -130,8 +130,9 @@ def _wrap(row, last, length):
 
 
 @njit(cache=True)
-def _finish(b, k, steps, operator, theta, new, window, mask, bands, marks, backward, width):
+def _finish(b, k, steps, operator, theta, new, window, mask, bands, marks, backward, lanes):
     """The last two terms of a block, and what its terms add to the bands (at first also T_0) and to the moments."""
+    width = len(lanes)
     lo, hi = operator[0][b] * width, operator[0][b + 1] * width
     place = (operator[0][b] & mask) * width
     new[0, lo:hi] = window[steps, place : place + hi - lo]
@@ -142,27 +143,25 @@ def _finish(b, k, steps, operator, theta, new, window, mask, bands, marks, backw
         if len(marks):
             for s in range(1 - fresh, steps + 1):
                 term, own, before = k + s - 1, window[s + 1, place : place + hi - lo], window[s, place : place + hi - lo]
-                for lane in range(width):
-                    if 2 * term < marks.shape[1]:
-                        marks[b, 2 * term, lane] = _dot(own, own, lane, width)
-                    if 0 < 2 * term <= marks.shape[1]:
-                        marks[b, 2 * term - 1, lane] = _dot(own, before, lane, width)
+                if 2 * term < marks.shape[1]:
+                    _put_dot(own, own, marks[b, 2 * term], lanes)
+                if 0 < 2 * term <= marks.shape[1]:
+                    _put_dot(own, before, marks[b, 2 * term - 1], lanes)
 
 
 @njit(cache=True)
-def _dot(x, y, lane, width):
-    """The inner product of one of several interleaved lanes; four sums, so that none waits for another."""
-    s, t, u, v, i = 0.0, 0.0, 0.0, 0.0, lane
-    while i + 3 * width < len(x):
-        s += x[i] * y[i]
-        t += x[i + width] * y[i + width]
-        u += x[i + 2 * width] * y[i + 2 * width]
-        v += x[i + 3 * width] * y[i + 3 * width]
-        i += 4 * width
-    while i < len(x):
-        s += x[i] * y[i]
-        i += width
-    return (s + t) + (u + v)
+def _put_dot(x, y, out, lanes):
+    """out = x'y, lane by lane; four sums, so that none waits for another."""
+    first, rows = np.uint64(0), len(x) // len(lanes)
+    s = get(x, first, lanes) - get(x, first, lanes)
+    t, u, v = s, s, s
+    for i in range(0, rows - 3, 4):
+        a, b, c, d = np.uint64(i), np.uint64(i + 1), np.uint64(i + 2), np.uint64(i + 3)
+        s, t = s + get(x, a, lanes) * get(y, a, lanes), t + get(x, b, lanes) * get(y, b, lanes)
+        u, v = u + get(x, c, lanes) * get(y, c, lanes), v + get(x, d, lanes) * get(y, d, lanes)
+    for i in range(rows - rows % 4, rows):
+        s = s + get(x, np.uint64(i), lanes) * get(y, np.uint64(i), lanes)
+    put(out, first, (s + t) + (u + v), lanes)
 
 
 @njit(cache=True)
@@ -175,7 +174,7 @@ def climb(first, last, k, steps, operator, theta, old, new, window, mask, bands,
             if max(0, first - margin) <= b < min(n_blocks, last + margin):
                 _stage(b, stage, k, steps, operator, theta, old, window, mask, bands, backward, lanes)
         if first <= front - steps < last:
-            _finish(front - steps, k, steps, operator, theta, new, window, mask, bands, marks, backward, len(lanes))
+            _finish(front - steps, k, steps, operator, theta, new, window, mask, bands, marks, backward, lanes)
 
 
 @njit(cache=True, parallel=True)
@@ -195,4 +194,4 @@ def sweep_plainly(k, steps, operator, theta, old, new, windows, mask, bands, mar
         for b in prange(n_blocks):
             _stage(b, stage, k, steps, operator, theta, old, windows[0], mask, bands, backward, ONE)
     for b in prange(n_blocks):
-        _finish(b, k, steps, operator, theta, new, windows[0], mask, bands, marks, backward, 1)
+        _finish(b, k, steps, operator, theta, new, windows[0], mask, bands, marks, backward, ONE)

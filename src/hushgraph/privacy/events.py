@@ -208,10 +208,11 @@ def _parsed(lines: list[str], columns: list, names: list[str]) -> Chunk:
     plain = [line for line in lines if '"' not in line and not line.isspace()]
     quoted = [row for row in (_fields(line) for line in lines if '"' in line) if row is not None and len(row) <= len(columns)]
     places = [columns.index(name) for name in names]
+    whole = ",".join("-" * len(columns)) + "\n"  # one line of full length: pandas refuses usecols of a file of short ones
     table = pandas.read_csv(
-        io.StringIO("".join(plain)), header=None, names=range(len(columns)), usecols=places, dtype=str, na_filter=False,
+        io.StringIO("".join([whole, *plain])), header=None, names=range(len(columns)), usecols=places, dtype=str, na_filter=False,
         index_col=False, quoting=csv.QUOTE_NONE, on_bad_lines="skip", skip_blank_lines=True,
-    )  # fmt: skip
+    ).iloc[1:].reset_index(drop=True)  # fmt: skip
     rows = [[row[place] if place < len(row) else "" for place in places] for row in quoted]
     rest = pandas.DataFrame(rows, columns=places, dtype=str) if rows else table.iloc[:0]
     both = pandas.concat([table[places], rest[places]], ignore_index=True) if len(rest) else table
