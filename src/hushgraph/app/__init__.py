@@ -4,7 +4,9 @@ from typing import TYPE_CHECKING, Any
 
 from hushgraph.contents import lazily
 
-__all__ = lazily(__name__, {"server": ["serve"]})
+_CONTENTS = {"server": ["serve"]}
+
+__all__ = lazily(__name__, _CONTENTS)
 
 if TYPE_CHECKING:  # type checkers do not see the names that are loaded lazily
 
