@@ -34,10 +34,10 @@ bench-privacy: $(BENCH)/.installed  ## private releases: noise against OpenDP an
 bench-fused-lasso: $(BENCH)/.installed  ## the 1-D fused lasso against prox-tv
 	$(BENCH)/bin/python benchmarks/fused_lasso.py
 
-bench-bench-files: $(VENV)/.installed  ## ten million edges from files of each kind
+bench-files: $(VENV)/.installed  ## ten million edges from files of each kind
 	$(RUN) benchmarks/files.py
 
-estimators: $(VENV)/.installed  ## what each method gains and costs; results in benchmarks/results
+bench-estimators: $(VENV)/.installed  ## what each method gains and costs; results in benchmarks/results
 	$(RUN) benchmarks/estimators.py
 
 estimators: $(VENV)/.installed  ## every method in the tables, on the data of HUSHGRAPH_DATA; tables and pictures of docs/estimators.md
