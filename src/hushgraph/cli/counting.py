@@ -52,41 +52,57 @@ MaxPerNode = Annotated[int | None, typer.Option(help="Times one person may count
 
 @dataclass(frozen=True, kw_only=True)
 class Counting:
-    """What was asked for; None where the library's default or the ledger decides."""
+    """How events are counted: options of the commands that read them. None where the library's default or the ledger decides."""
 
-    events: Path
-    unit: str | None = None
-    unit_column: str | None = None
-    assume_bound: bool = False
-    max_nodes: int | None = None
-    max_per_node: int | None = None
-    max_cells: int | None = None
-    max_per_cell: int | None = None
-    max_distance: float | None = None
-    node: str | None = None
-    lon: str | None = None
-    lat: str | None = None
-    x: str | None = None
-    y: str | None = None
-    crs: str | None = None
-    time: str | None = None
-    windows: str | None = None
+    unit: Unit = None
+    unit_column: UnitColumn = None
+    assume_bound: AssumeBound = False
+    max_nodes: MaxNodes = None
+    max_per_node: MaxPerNode = None
+    max_distance: MaxDistance = None
+    node: Node = None
+    lon: Lon = None
+    lat: Lat = None
+    x: X = None
+    y: Y = None
+    crs: Crs = None
 
-    def counts(self, terminal: Terminal, graph, ledger) -> Any:
+    def counts(self, terminal: Terminal, events: Path, graph, ledger, *, windowed: Windows | None = None) -> Any:
         """The `CountMap`; unit and adjacency are the ledger's."""
         from hushgraph.privacy.counting import count_events
 
+        over = Windows() if windowed is None else windowed
         if self.assume_bound and self.unit_column is not None:
             msg = "--assume-bound is for events without ids, and --unit-column names ids; leave one of the two out"
             raise ValueError(msg)
-        with terminal.working("Counting", total=_rows_about(self.events)) as done:
+        with terminal.working("Counting", total=_rows_about(events)) as done:
             return count_events(
-                graph, self.events, adjacency=ledger.adjacency, unit=None if self.assume_bound else ledger.unit,
-                unit_column=self.unit_column, max_nodes=self.max_nodes, max_per_node=self.max_per_node, max_cells=self.max_cells,
-                max_per_cell=self.max_per_cell, max_distance=self.max_distance, node=self.node, lon=self.lon, lat=self.lat, x=self.x,
-                y=self.y, crs=self.crs, time=self.time, windows=None if self.windows is None else window_edges(self.windows),
+                graph, events, adjacency=ledger.adjacency, unit=None if self.assume_bound else ledger.unit,
+                unit_column=self.unit_column, max_nodes=self.max_nodes, max_per_node=self.max_per_node, max_cells=over.max_cells,
+                max_per_cell=over.max_per_cell, max_distance=self.max_distance, node=self.node, lon=self.lon, lat=self.lat, x=self.x,
+                y=self.y, crs=self.crs, time=over.time, windows=None if over.windows is None else window_edges(over.windows),
                 chunk_rows=_CHUNK, progress=done,
             )  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class Windows:
+    """Counting over time, as options."""
+
+    max_cells: Annotated[
+        int | None,
+        typer.Option(help="With windows: pairs of node and window one person may count in.", rich_help_panel=_BOUND),
+    ] = None
+    max_per_cell: Annotated[
+        int | None, typer.Option(help="With windows: times one person may count in each.", rich_help_panel=_BOUND)
+    ] = None
+    time: Annotated[str | None, typer.Option(help="Column of times; with --windows.", rich_help_panel=_WHERE)] = None
+    windows: Annotated[
+        str | None,
+        typer.Option(
+            help="Edges: 'a,b,c', or 'start/end/step' as in 2026-03-02T00:00/2026-03-03T00:00/1h.", rich_help_panel=_WHERE
+        ),
+    ] = None
 
 
 def window_edges(text: str) -> list[Any]:

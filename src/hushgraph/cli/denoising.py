@@ -8,19 +8,8 @@ from typing import Annotated
 
 import typer
 
-from hushgraph.cli.graph_reading import (
-    Delimiter,
-    Distance,
-    DuplicateEdges,
-    Duplicates,
-    GraphFile,
-    GraphFormat,
-    GraphPlaces,
-    Unweighted,
-    Weight,
-    graph_of,
-)
-from hushgraph.cli.options import AsJson, Force, Method, Quiet, Report
+from hushgraph.cli.graph_reading import GraphFile, GraphReading
+from hushgraph.cli.options import AsJson, Force, Method, Quiet, Report, grouped
 from hushgraph.cli.outputs import checked_file, written
 from hushgraph.cli.terminal import Terminal, open_terminal
 from hushgraph.contents import extra
@@ -34,6 +23,7 @@ class Missing(StrEnum):
     fill = "fill"
 
 
+@grouped
 def denoise(
     graph_file: GraphFile,
     signal_file: Annotated[
@@ -73,13 +63,7 @@ def denoise(
             rich_help_panel=_SIGNAL,
         ),
     ] = None,
-    weight: Weight = None,
-    distance: Distance = None,
-    unweighted: Unweighted = False,
-    duplicates: DuplicateEdges = Duplicates.error,
-    graph_crs: GraphPlaces = None,
-    graph_format: GraphFormat = None,
-    delimiter: Delimiter = None,
+    reading: GraphReading,
     output: Annotated[
         Path, typer.Option("--output", "-o", help="The file to write: .csv, .tsv, .parquet or .npy.", rich_help_panel=_OUTPUT)
     ],
@@ -93,10 +77,7 @@ def denoise(
         checked_file(output, force=force)
         if report is not None:
             checked_file(report, force=force)
-        graph = graph_of(
-            terminal, graph_file, weight=weight, distance=distance, unweighted=unweighted, duplicates=duplicates, crs=graph_crs,
-            form=graph_format, delimiter=delimiter,
-        )  # fmt: skip
+        graph = reading.graph(terminal, graph_file)
         with terminal.working("Reading the signal"):
             from hushgraph.denoise import denoise as denoised_of
 

@@ -9,26 +9,17 @@ from typing import Annotated
 
 import typer
 
-from hushgraph.cli import counting as asked
 from hushgraph.cli.counting import Counting
-from hushgraph.cli.graph_reading import (
-    Delimiter,
-    Distance,
-    DuplicateEdges,
-    Duplicates,
-    GraphFormat,
-    GraphPlaces,
-    Unweighted,
-    Weight,
-    graph_of,
-)
-from hushgraph.cli.options import AsJson, KeyFile, Quiet, key_of
+from hushgraph.cli.graph_reading import GraphReading
+from hushgraph.cli.options import AsJson, KeyFile, Quiet, grouped, key_of
 from hushgraph.cli.terminal import Terminal, open_terminal
 
 _DATA, _PAGE = "What is shown", "The page"
 
 
+@grouped
 def explore(
+    *,
     graph_file: Annotated[
         Path | None,
         typer.Option("--graph", help="The public graph, with coordinates. Default: a generated city.", rich_help_panel=_DATA),
@@ -54,25 +45,8 @@ def explore(
     port: Annotated[int, typer.Option(min=0, max=65_535, help="0: any that is free.", rich_help_panel=_PAGE)] = 0,
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Only say the address.", rich_help_panel=_PAGE)] = False,
     key_file: KeyFile = None,
-    unit: asked.Unit = None,
-    unit_column: asked.UnitColumn = None,
-    assume_bound: asked.AssumeBound = False,
-    max_nodes: asked.MaxNodes = None,
-    max_per_node: asked.MaxPerNode = None,
-    max_distance: asked.MaxDistance = None,
-    node: asked.Node = None,
-    lon: asked.Lon = None,
-    lat: asked.Lat = None,
-    x: asked.X = None,
-    y: asked.Y = None,
-    crs: asked.Crs = None,
-    weight: Weight = None,
-    distance: Distance = None,
-    unweighted: Unweighted = False,
-    duplicates: DuplicateEdges = Duplicates.error,
-    graph_crs: GraphPlaces = None,
-    graph_format: GraphFormat = None,
-    delimiter: Delimiter = None,
+    counting: Counting,
+    reading: GraphReading,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -81,18 +55,12 @@ def explore(
         check_together(graph_file, release, events, ledger_file)
         graph = ledger = counts = None
         if graph_file is not None:
-            graph = graph_of(
-                terminal, graph_file, weight=weight, distance=distance, unweighted=unweighted, duplicates=duplicates, crs=graph_crs,
-                form=graph_format, delimiter=delimiter,
-            )  # fmt: skip
+            graph = reading.graph(terminal, graph_file)
         if events is not None:
             from hushgraph.privacy.ledger import Ledger
 
-            ledger = Ledger.open(ledger_file, unit=unit, key=key_of(key_file))
-            counts = Counting(
-                events=events, unit_column=unit_column, assume_bound=assume_bound, max_nodes=max_nodes, max_per_node=max_per_node,
-                max_distance=max_distance, node=node, lon=lon, lat=lat, x=x, y=y, crs=crs,
-            ).counts(terminal, graph, ledger)  # fmt: skip
+            ledger = Ledger.open(ledger_file, unit=counting.unit, key=key_of(key_file))
+            counts = counting.counts(terminal, events, graph, ledger)
         from hushgraph.app.server import serve
 
         started = []

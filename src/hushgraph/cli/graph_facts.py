@@ -4,40 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from hushgraph.cli.graph_reading import (
-    Delimiter,
-    Distance,
-    DuplicateEdges,
-    Duplicates,
-    GraphFile,
-    GraphFormat,
-    GraphPlaces,
-    Unweighted,
-    Weight,
-    graph_of,
-)
-from hushgraph.cli.options import AsJson, Quiet
+from hushgraph.cli.graph_reading import GraphFile, GraphReading
+from hushgraph.cli.options import AsJson, Quiet, grouped
 from hushgraph.cli.terminal import open_terminal
 
 
+@grouped
 def info(
     graph_file: GraphFile,
-    weight: Weight = None,
-    distance: Distance = None,
-    unweighted: Unweighted = False,
-    duplicates: DuplicateEdges = Duplicates.error,
-    graph_crs: GraphPlaces = None,
-    graph_format: GraphFormat = None,
-    delimiter: Delimiter = None,
+    *,
+    reading: GraphReading,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
     """Say what a graph is: size, components, degrees, spectrum, weights, coordinates, labels, memory."""
     with open_terminal("info", as_json=as_json, quiet=quiet) as terminal:
-        graph = graph_of(
-            terminal, graph_file, weight=weight, distance=distance, unweighted=unweighted, duplicates=duplicates, crs=graph_crs,
-            form=graph_format, delimiter=delimiter,
-        )  # fmt: skip
+        graph = reading.graph(terminal, graph_file)
         with terminal.working("Working out the spectrum"):
             facts = facts_of(graph)
         terminal.story(_words(facts))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -71,34 +72,35 @@ Delimiter = Annotated[
 ]
 
 
-def graph_of(
-    terminal: Terminal,
-    path: Path,
-    *,
-    weight: str | None,
-    distance: str | None,
-    unweighted: bool,
-    duplicates: Duplicates,
-    crs: GraphCrs | None,
-    form: Format | None,
-    delimiter: str | None,
-) -> Graph:
-    """The graph in the file."""
-    if unweighted and (weight is not None or distance is not None):
-        msg = "--unweighted takes no weights from the file, and --weight or --distance does; leave one of them out"
-        raise ValueError(msg)
-    with terminal.working("Reading the graph"):
-        from hushgraph.io import read_graph
+@dataclass(frozen=True, kw_only=True)
+class GraphReading:
+    """How the graph is read: options of every command that takes one (`options.grouped`)."""
 
-        return read_graph(
-            path,
-            format=None if form is None else form.value,
-            weight=False if unweighted else _column(weight),
-            distance=_column(distance),
-            duplicates=duplicates.value,
-            crs=None if crs is None else crs.value,
-            delimiter=delimiter,
-        )
+    weight: Weight = None
+    distance: Distance = None
+    unweighted: Unweighted = False
+    duplicates: DuplicateEdges = Duplicates.error
+    graph_crs: GraphPlaces = None
+    graph_format: GraphFormat = None
+    delimiter: Delimiter = None
+
+    def graph(self, terminal: Terminal, path: Path) -> Graph:
+        """The graph in the file."""
+        if self.unweighted and (self.weight is not None or self.distance is not None):
+            msg = "--unweighted takes no weights from the file, and --weight or --distance does; leave one of them out"
+            raise ValueError(msg)
+        with terminal.working("Reading the graph"):
+            from hushgraph.io import read_graph
+
+            return read_graph(
+                path,
+                format=None if self.graph_format is None else self.graph_format.value,
+                weight=False if self.unweighted else _column(self.weight),
+                distance=_column(self.distance),
+                duplicates=self.duplicates.value,
+                crs=None if self.graph_crs is None else self.graph_crs.value,
+                delimiter=self.delimiter,
+            )
 
 
 def _column(name: str | None) -> str | int | None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
+from dataclasses import MISSING, fields, is_dataclass
 from enum import StrEnum
+from functools import wraps
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
@@ -58,3 +62,38 @@ KeyFile = Annotated[
 def key_of(path: Path | None) -> bytes | None:
     """The secret bytes in the file."""
     return None if path is None else path.read_bytes()
+
+
+def grouped(command: Callable[..., None]) -> Callable[..., None]:
+    """The command for typer, with every parameter that is a dataclass spread into the options that its fields are."""
+    hints = get_type_hints(command, include_extras=True)
+    groups: dict[str, Any] = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
+    options = []
+    for parameter in inspect.signature(command).parameters.values():
+        options += _options_of(groups[parameter.name]) if parameter.name in groups else [
+            parameter.replace(annotation=hints[parameter.name])
+        ]  # fmt: skip
+
+    @wraps(command)
+    def run(**given: Any) -> None:
+        made = {name: kind(**{field.name: given.pop(field.name) for field in fields(kind)}) for name, kind in groups.items()}
+        command(**given, **made)
+
+    run.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
+    run.__annotations__ = {option.name: option.annotation for option in options}
+    del run.__wrapped__
+    return run
+
+
+def _options_of(kind: Any) -> list[inspect.Parameter]:
+    """One for each field of the dataclass."""
+    hints, keyword = get_type_hints(kind, include_extras=True), inspect.Parameter.KEYWORD_ONLY
+    return [
+        inspect.Parameter(
+            field.name,
+            keyword,
+            default=inspect.Parameter.empty if field.default is MISSING else field.default,
+            annotation=hints[field.name],
+        )
+        for field in fields(kind)
+    ]

@@ -8,27 +8,19 @@ from typing import Annotated
 
 import typer
 
-from hushgraph.cli.graph_reading import (
-    Delimiter,
-    Distance,
-    DuplicateEdges,
-    Duplicates,
-    GraphFormat,
-    GraphPlaces,
-    Unweighted,
-    Weight,
-    graph_of,
-)
-from hushgraph.cli.options import Adjacency, AsJson, Mechanism, Method, Quiet
+from hushgraph.cli.graph_reading import GraphReading
+from hushgraph.cli.options import Adjacency, AsJson, Mechanism, Method, Quiet, grouped
 from hushgraph.cli.terminal import open_terminal
 
 _EPSILONS = (0.1, 0.2, 0.5, 1.0, 2.0)
 
 
+@grouped
 def plan_release(
     graph_file: Annotated[
         Path | None, typer.Argument(metavar="[GRAPH]", help="The public graph of the map. Default: a generated city.")
     ] = None,
+    *,
     epsilon: Annotated[list[float] | None, typer.Option(help="May be given several times. Default: 0.1, 0.2, 0.5, 1, 2.")] = None,
     delta: Annotated[float, typer.Option(help="Far smaller than one in the number of people.")] = 1e-6,
     adjacency: Annotated[Adjacency, typer.Option(help="As in hushgraph release.")] = Adjacency.add_remove,
@@ -45,13 +37,7 @@ def plan_release(
     reliable: Annotated[float, typer.Option(help="Relative error at which a total counts as reliable.")] = 0.1,
     mechanism: Annotated[Mechanism, typer.Option(help="analytic adds less noise for the same guarantee.")] = Mechanism.analytic,
     method: Annotated[Method, typer.Option(help="Method of denoising.")] = Method.auto,
-    weight: Weight = None,
-    distance: Distance = None,
-    unweighted: Unweighted = False,
-    duplicates: DuplicateEdges = Duplicates.error,
-    graph_crs: GraphPlaces = None,
-    graph_format: GraphFormat = None,
-    delimiter: Delimiter = None,
+    reading: GraphReading,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -62,10 +48,7 @@ def plan_release(
         terminal.stopped = "nothing was charged"
         graph = None
         if graph_file is not None:
-            graph = graph_of(
-                terminal, graph_file, weight=weight, distance=distance, unweighted=unweighted, duplicates=duplicates, crs=graph_crs,
-                form=graph_format, delimiter=delimiter,
-            )  # fmt: skip
+            graph = reading.graph(terminal, graph_file)
         over = n_windows is not None
         caps = {"max_nodes": max_nodes, "max_per_node": max_per_node, "max_cells": max_cells, "max_per_cell": max_per_cell}
         for name in ("max_cells", "max_per_cell") if over else ("max_nodes", "max_per_node"):

@@ -14,21 +14,9 @@ from typing import Annotated
 
 import typer
 
-from hushgraph.cli import counting as asked
-from hushgraph.cli.counting import Counting
-from hushgraph.cli.graph_reading import (
-    Delimiter,
-    Distance,
-    DuplicateEdges,
-    Duplicates,
-    GraphFile,
-    GraphFormat,
-    GraphPlaces,
-    Unweighted,
-    Weight,
-    graph_of,
-)
-from hushgraph.cli.options import Adjacency, AsJson, Force, KeyFile, Mechanism, Method, Quiet, Report, key_of
+from hushgraph.cli.counting import Counting, Windows
+from hushgraph.cli.graph_reading import GraphFile, GraphReading
+from hushgraph.cli.options import Adjacency, AsJson, Force, KeyFile, Mechanism, Method, Quiet, Report, grouped, key_of
 from hushgraph.cli.outputs import checked_file, checked_folder, written, written_folder
 from hushgraph.cli.terminal import Terminal, open_terminal
 
@@ -36,6 +24,7 @@ _BUDGET, _OUTPUT = "Budget", "What comes out"
 _WAIT = b"\nThe budget is charged: the files are finished first, so that nothing is lost. Ctrl-C again drops the release.\n"
 
 
+@grouped
 def release(
     events: Annotated[
         Path,
@@ -70,39 +59,9 @@ def release(
         Adjacency | None, typer.Option(help="What is hidden; must be what the ledger says, its default.", rich_help_panel=_BUDGET)
     ] = None,
     key_file: KeyFile = None,
-    unit: asked.Unit = None,
-    unit_column: asked.UnitColumn = None,
-    assume_bound: asked.AssumeBound = False,
-    max_nodes: asked.MaxNodes = None,
-    max_per_node: asked.MaxPerNode = None,
-    max_cells: Annotated[
-        int | None,
-        typer.Option(help="With windows: pairs of node and window one person may count in.", rich_help_panel=asked._BOUND),
-    ] = None,
-    max_per_cell: Annotated[
-        int | None, typer.Option(help="With windows: times one person may count in each.", rich_help_panel=asked._BOUND)
-    ] = None,
-    max_distance: asked.MaxDistance = None,
-    node: asked.Node = None,
-    lon: asked.Lon = None,
-    lat: asked.Lat = None,
-    x: asked.X = None,
-    y: asked.Y = None,
-    crs: asked.Crs = None,
-    time: Annotated[str | None, typer.Option(help="Column of times; with --windows.", rich_help_panel=asked._WHERE)] = None,
-    windows: Annotated[
-        str | None,
-        typer.Option(
-            help="Edges: 'a,b,c', or 'start/end/step' as in 2026-03-02T00:00/2026-03-03T00:00/1h.", rich_help_panel=asked._WHERE
-        ),
-    ] = None,
-    weight: Weight = None,
-    distance: Distance = None,
-    unweighted: Unweighted = False,
-    duplicates: DuplicateEdges = Duplicates.error,
-    graph_crs: GraphPlaces = None,
-    graph_format: GraphFormat = None,
-    delimiter: Delimiter = None,
+    counting: Counting,
+    windowed: Windows,
+    reading: GraphReading,
     output: Annotated[Path, typer.Option("--output", "-o", help="New folder for the release.", rich_help_panel=_OUTPUT)],
     method: Annotated[Method, typer.Option(help="How the denoised map is made.", rich_help_panel=_OUTPUT)] = Method.auto,
     not_protected: Annotated[
@@ -123,18 +82,11 @@ def release(
         checked_folder(output, force=force)
         if report is not None:
             checked_file(report, force=force)
-        ledger = _opened(ledger_file, unit, adjacency, key_file)
+        ledger = _opened(ledger_file, counting.unit, adjacency, key_file)
         delta = ledger.delta if delta is None else delta
         check_request(ledger, epsilon, delta, mechanism, public_graph)
-        graph = graph_of(
-            terminal, graph_file, weight=weight, distance=distance, unweighted=unweighted, duplicates=duplicates, crs=graph_crs,
-            form=graph_format, delimiter=delimiter,
-        )  # fmt: skip
-        counts = Counting(
-            events=events, unit_column=unit_column, assume_bound=assume_bound, max_nodes=max_nodes, max_per_node=max_per_node,
-            max_cells=max_cells, max_per_cell=max_per_cell, max_distance=max_distance, node=node, lon=lon, lat=lat, x=x, y=y, crs=crs,
-            time=time, windows=windows,
-        ).counts(terminal, graph, ledger)  # fmt: skip
+        graph = reading.graph(terminal, graph_file)
+        counts = counting.counts(terminal, events, graph, ledger, windowed=windowed)
         with Held() as held:
             with terminal.working("Charging the budget and drawing the noise"), _charge_told(terminal, ledger):
                 from hushgraph.privacy.release import release as draw
