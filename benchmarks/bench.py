@@ -29,6 +29,7 @@ from scipy.linalg.blas import daxpy
 from scipy.sparse import _sparsetools
 
 import hushgraph as hg
+from hushgraph.experiments.scipy_recurrence import ScipyRecurrence
 
 DEGREE = 100
 RESULTS = Path(__file__).parent / "results"
@@ -47,51 +48,6 @@ def best_of(function, repeats=5, budget=20.0, warm=True):
 
 
 # ---- rivals -----------------------------------------------------------------------------------------------------
-
-
-class ScipyRecurrence:
-    """The three-term recurrence with SciPy's and NumPy's public functions: int32 CSR, all arrays updated in place."""
-
-    def __init__(self, frame):
-        n = frame.graph.n
-        self.matrix = sparse.csr_array((4 / frame.lambda_upper) * frame.graph.laplacian() - 2 * sparse.eye_array(n))
-        self.matrix.indptr, self.matrix.indices = self.matrix.indptr.astype(np.int32), self.matrix.indices.astype(np.int32)
-        self.theta, self.n, self.room = frame.coefficients, n, np.empty(n)
-
-    def step(self, now, before):
-        """2 (scale L - I) now - before, written over before."""
-        np.subtract(self.matrix @ now, before, out=before)
-
-    def add(self, now, factor, band):
-        """band += factor * now."""
-        np.multiply(now, factor, out=self.room)
-        band += self.room
-
-    def terms(self, x):
-        """T_1 x, T_2 x, ..., each valid until the next."""
-        now, before = x.copy(), np.zeros(self.n)
-        self.step(now, before)
-        before *= 0.5
-        for _ in range(DEGREE):
-            now, before = before, now
-            yield now
-            self.step(now, before)
-
-    def forward(self, x):
-        bands = self.theta[:, :1] * x
-        for k, term in enumerate(self.terms(x), start=1):
-            for j, band in enumerate(bands):
-                self.add(term, self.theta[j, k], band)
-        return bands
-
-    def inverse(self, bands):
-        """One recurrence per scale, as the definition reads."""
-        total = np.zeros(self.n)
-        for j, band in enumerate(bands):
-            self.add(band, self.theta[j, 0], total)
-            for k, term in enumerate(self.terms(band), start=1):
-                self.add(term, self.theta[j, k], total)
-        return total
 
 
 class TunedScipyRecurrence(ScipyRecurrence):

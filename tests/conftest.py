@@ -21,6 +21,15 @@ def _own_state(tmp_path_factory):
         yield
 
 
+@pytest.fixture
+def no_figures():
+    """The test starts without open figures, and leaves none."""
+    plt = pytest.importorskip("matplotlib.pyplot")
+    plt.close("all")
+    yield
+    plt.close("all")
+
+
 @pytest.fixture(scope="session")
 def golden():
     """Values computed by independent programs (R gasper, glmgen, prox-tv); see golden/README.md."""

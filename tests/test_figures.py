@@ -13,15 +13,8 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 
 mpl.use("Agg")
+pytestmark = pytest.mark.usefixtures("no_figures")
 SIGMA = 2.0
-
-
-@pytest.fixture(autouse=True)
-def _closed():
-    """Every test starts without figures, and closes its own."""
-    plt.close("all")
-    yield
-    plt.close("all")
 
 
 @pytest.fixture(scope="module")

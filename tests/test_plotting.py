@@ -16,6 +16,7 @@ from matplotlib.collections import LineCollection
 from matplotlib.colors import FuncNorm, Normalize
 
 matplotlib.use("Agg")
+pytestmark = pytest.mark.usefixtures("no_figures")
 SIGNALS = {
     "zero": np.zeros(20),
     "constant": np.full(20, 3.0),
@@ -27,14 +28,6 @@ SIGNALS = {
     "large": np.arange(20.0) * 1e60,
     "small": np.arange(20.0) * 1e-200,
 }
-
-
-@pytest.fixture(autouse=True)
-def _closed():
-    """Every test starts without figures, and closes its own."""
-    plt.close("all")
-    yield
-    plt.close("all")
 
 
 @pytest.fixture(scope="module")

@@ -7,11 +7,8 @@ asks no other machine for anything, and its policy forbids it to. A report of a 
 from __future__ import annotations
 
 import base64
-import contextlib
 import hashlib
 import json
-import os
-import tempfile
 from dataclasses import dataclass, field
 from html import escape
 from importlib.resources import files
@@ -31,6 +28,7 @@ from hushgraph.graph import Graph, checked_graph
 from hushgraph.observation import Noisy
 from hushgraph.privacy.release import Release
 from hushgraph.result import Denoised
+from hushgraph.text_files import replacing
 
 
 def write_report(
@@ -70,7 +68,9 @@ def write_report(
     PosixPath('report.html')
     """
     story = Story.of(checked_graph(graph), noisy, result, title, data, certificate, epsilon)
-    return _write(Path(path), _page(story))
+    with replacing(path) as file:  # whoever opens it sees all of it
+        file.write(_page(story).encode())
+    return Path(path)
 
 
 @dataclass(frozen=True, eq=False)
@@ -349,18 +349,3 @@ def _foot(story: Story) -> str:
     attribution = (story.certificate or {}).get("attribution")
     credit = f"<p>{escape(str(attribution))}</p>" if attribution else ""
     return f"<footer>{credit}<p>Made with hushgraph {escape(hushgraph.__version__)}. This file needs no network and sends nothing.</p></footer>"
-
-
-def _write(path: Path, text: str) -> Path:
-    """Under a temporary name, then renamed: whoever opens the file sees all of it."""
-    handle, draft = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-        Path(draft).chmod(0o644)
-        Path(draft).replace(path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            Path(draft).unlink()
-        raise
-    return path

@@ -21,6 +21,12 @@ class Line:
     dot: tuple[float, float]
 
 
+def thinned(t: np.ndarray, values: np.ndarray, far: float, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """`count` points of a curve that is known at ascending t, evenly from 0 to `far` or its end."""
+    grid = np.linspace(0.0, min(far, float(t[-1])), count)
+    return grid, values[np.searchsorted(t, grid, side="right") - 1]
+
+
 def figure(value: float) -> str:
     """A number for people: three digits, thousands set apart, a real minus sign.
 

@@ -6,7 +6,7 @@ from html import escape
 
 import numpy as np
 
-from hushgraph.app.charts import Line, bar, line_chart, spread
+from hushgraph.app.charts import Line, bar, line_chart, spread, thinned
 from hushgraph.frame import ExactFrame, Frame
 from hushgraph.graph import Graph
 from hushgraph.local_noise import smooth_weights
@@ -50,10 +50,9 @@ def risk_lines(graph: Graph, noisy: np.ndarray, result: Denoised) -> list[Line]:
     far = 1.3 * max(float(t[at]) for (t, _), at in zip(curves, taken, strict=True)) or sigma
     lines = []
     for j, ((t, risk), at) in enumerate(zip(curves, taken, strict=True)):
-        grid = np.linspace(0.0, min(far, float(t[-1])), _POINTS)
-        y = risk[np.searchsorted(t, grid, side="right") - 1] / graph.n
+        grid, y = thinned(t, risk, far, _POINTS)
         name = f"scale {j}" + {0: " (coarsest)", len(curves) - 1: " (finest)"}.get(j, "")
-        lines.append(Line(name, grid / sigma, y, (float(t[at]) / sigma, float(risk[at]) / graph.n)))
+        lines.append(Line(name, grid / sigma, y / graph.n, (float(t[at]) / sigma, float(risk[at]) / graph.n)))
     return lines
 
 

@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 
+from hushgraph.app.charts import thinned
 from hushgraph.app.packing import pack_values
 from hushgraph.counts import why_not
 from hushgraph.denoise import Method, denoise
@@ -126,11 +127,10 @@ def risk_curves(graph: Graph, noisy: Noisy) -> list[dict]:
     far = float(np.clip(1.25 * max(taken), 2.0, 6.0))
     lines = []
     for (t, values), at, point in zip(curves, best, taken, strict=True):
-        grid = np.linspace(0.0, min(far, float(t[-1]) / sigma), POINTS)
-        where = np.searchsorted(t, grid * sigma, side="right") - 1
+        grid, risk = thinned(t, values, far * sigma, POINTS)
         lines.append({
-            "threshold": [round(float(x), 4) for x in grid],
-            "risk": [round(float(y) / graph.n, 5) for y in values[where]],
+            "threshold": [round(float(x) / sigma, 4) for x in grid],
+            "risk": [round(float(y) / graph.n, 5) for y in risk],
             "taken": [round(min(point, far), 4), round(float(values[at]) / graph.n, 5)],
         })  # fmt: skip
     return lines

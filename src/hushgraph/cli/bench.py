@@ -48,6 +48,7 @@ def measure(nodes: int, degree: int, repeats: int, done: Callable[[float], None]
 
     from hushgraph.datasets.generated import roads
     from hushgraph.denoise import denoise
+    from hushgraph.experiments.scipy_recurrence import ScipyRecurrence
     from hushgraph.experiments.stage import machine
     from hushgraph.frame import chebyshev_frame
     from hushgraph.transform import analyze, synthesize
@@ -101,51 +102,3 @@ def _best_of(step: Callable[[], Any], repeats: int, *, warm: bool) -> float:
         step()
         times.append(time.perf_counter() - before)
     return min(times)
-
-
-class ScipyRecurrence:
-    """The three-term recurrence with SciPy's and NumPy's public functions: int32 CSR, all arrays updated in place."""
-
-    def __init__(self, frame):
-        import numpy as np
-        from scipy import sparse
-
-        n = frame.graph.n
-        laplacian = (4 * frame.unit / frame.lambda_upper) * frame.graph.laplacian()
-        self.matrix = sparse.csr_array(laplacian - 2 * sparse.eye_array(n))
-        self.matrix.indptr, self.matrix.indices = self.matrix.indptr.astype(np.int32), self.matrix.indices.astype(np.int32)
-        self.theta, self.room = frame.coefficients, np.empty(n)
-
-    def terms(self, x):
-        """T_1 x, T_2 x, ..., each valid until the next."""
-        import numpy as np
-
-        now, before = x.copy(), 0.5 * (self.matrix @ x)
-        for _ in range(self.theta.shape[1] - 1):
-            now, before = before, now
-            yield now
-            np.subtract(self.matrix @ now, before, out=before)
-
-    def add(self, term, factor: float, band) -> None:
-        import numpy as np
-
-        np.multiply(term, factor, out=self.room)
-        band += self.room
-
-    def forward(self, x):
-        bands = self.theta[:, :1] * x
-        for k, term in enumerate(self.terms(x), start=1):
-            for factor, band in zip(self.theta[:, k], bands, strict=True):
-                self.add(term, factor, band)
-        return bands
-
-    def inverse(self, bands):
-        """One recurrence per scale, as the definition reads."""
-        import numpy as np
-
-        total = np.zeros(bands.shape[1])
-        for theta, band in zip(self.theta, bands, strict=True):
-            self.add(band, theta[0], total)
-            for k, term in enumerate(self.terms(band), start=1):
-                self.add(term, theta[k], total)
-        return total

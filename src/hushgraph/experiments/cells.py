@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable
@@ -22,6 +20,7 @@ from typing import Any
 import numpy as np
 
 import hushgraph
+from hushgraph.text_files import replacing
 
 
 @cache
@@ -40,6 +39,7 @@ class Cells:
 
     Examples
     --------
+    >>> import tempfile
     >>> folder = tempfile.TemporaryDirectory()
     >>> cells = Cells(Path(folder.name))
     >>> [cells.value("square", {"x": 3}, lambda: 9) for _ in range(2)], cells.computed
@@ -96,11 +96,5 @@ def _read_json(path: Path) -> dict | None:
 
 def _write(path: Path, write: Callable[[Any], Any]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, draft = tempfile.mkstemp(prefix=".", suffix=path.suffix, dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            write(file)
-        Path(draft).chmod(0o644)
-        Path(draft).replace(path)
-    finally:
-        Path(draft).unlink(missing_ok=True)
+    with replacing(path) as file:
+        write(file)
