@@ -174,8 +174,15 @@ def read_signal(path, graph: Graph, *, columns=None, label=None) -> np.ndarray:
     ...     read_signal(path, graph)
     array([1.5, nan, 3. ])
     """
+    values, _ = read_named_signal(path, graph, columns=columns, label=label)
+    return values
+
+
+def read_named_signal(path, graph: Graph, *, columns=None, label=None) -> tuple[np.ndarray, list[str]]:
+    """`read_signal` with the names of the columns, none of an array."""
     path, graph = existing_file(path, "the signal"), checked_graph(graph)
     kind = _format_of(path, _SIGNAL_ENDINGS, None)
+    names: list[str] = []
     if kind == "npy":
         if columns is not None or label is not None:
             msg = f"{path} has no columns with names; leave columns= and label= out, or use .csv or .parquet"
@@ -184,13 +191,13 @@ def read_signal(path, graph: Graph, *, columns=None, label=None) -> np.ndarray:
     else:
         label_kind(graph.labels, f"{path.name}, a table,")
         read = _read_parquet_table if kind == "parquet" else _read_text_table
-        given, values = read(path, _DELIMITERS.get(kind), columns, label, graph)
+        given, values, names = read(path, _DELIMITERS.get(kind), columns, label, graph)
         values = values[_rows_of(path, given, graph)]
         values = values[:, 0] if isinstance(columns, str) or (columns is None and values.shape[1] == 1) else values
     if np.isinf(values).any():
         msg = f"{path} has {int(np.isinf(values).sum())} infinite values; write missing ones as empty cells"
         raise ValueError(msg)
-    return values
+    return values, names
 
 
 def _wanted(path: Path, names: list[str], columns, label) -> tuple[str, list[str]]:
@@ -208,7 +215,7 @@ def _wanted(path: Path, names: list[str], columns, label) -> tuple[str, list[str
     return label, asked
 
 
-def _read_text_table(path: Path, delimiter, columns, label, graph: Graph) -> tuple[list, np.ndarray]:
+def _read_text_table(path: Path, delimiter, columns, label, graph: Graph) -> tuple[list, np.ndarray, list[str]]:
     rows = csv_rows(path, delimiter, 0)
     names = [name.strip() for name in next(rows, (0, []))[1]]
     if not names:
@@ -226,7 +233,7 @@ def _read_text_table(path: Path, delimiter, columns, label, graph: Graph) -> tup
         given.append(int(name) if integers and is_integer(name.strip()) else name)
         for place, column in zip(places, asked, strict=True):
             cells.append(_cell(row[place].strip(), number, column, path))
-    return given, np.array(cells, dtype=np.float64).reshape(-1, len(asked))
+    return given, np.array(cells, dtype=np.float64).reshape(-1, len(asked)), asked
 
 
 def _cell(text: str, number: int, column: str, path: Path) -> float:
@@ -241,7 +248,7 @@ def _cell(text: str, number: int, column: str, path: Path) -> float:
     return value
 
 
-def _read_parquet_table(path: Path, _, columns, label, graph: Graph) -> tuple[list, np.ndarray]:
+def _read_parquet_table(path: Path, _, columns, label, graph: Graph) -> tuple[list, np.ndarray, list[str]]:
     chosen: list[Any] = []
 
     def wanted(names):
@@ -253,7 +260,7 @@ def _read_parquet_table(path: Path, _, columns, label, graph: Graph) -> tuple[li
     if absent.any():
         msg = f"row {int(absent.argmax())} of {path} has no label in column {chosen[0]!r}; every row needs one"
         raise ValueError(msg)
-    return given.tolist(), np.stack([numbers_of(found[name], name, path) for name in chosen[1]], axis=1)
+    return given.tolist(), np.stack([numbers_of(found[name], name, path) for name in chosen[1]], axis=1), chosen[1]
 
 
 def _rows_of(path: Path, given: list, graph: Graph) -> list[int]:

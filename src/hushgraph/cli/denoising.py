@@ -12,7 +12,6 @@ from hushgraph.cli.graph_reading import GraphFile, GraphReading
 from hushgraph.cli.options import AsJson, Force, Method, Quiet, Report, grouped
 from hushgraph.cli.outputs import checked_file, written
 from hushgraph.cli.terminal import Terminal, open_terminal
-from hushgraph.contents import extra
 
 _NOISE, _OUTPUT, _SIGNAL = "What is known", "What comes out", "How the signal is read"
 
@@ -97,7 +96,7 @@ def denoise(
 
 def _read_noisy(graph, path: Path, columns: list[str], label: str | None):
     """The noisy signal and the names of its columns; the folder of a release is opened as such, and its sigma travels along."""
-    from hushgraph.io import read_signal
+    from hushgraph.io import read_named_signal
 
     if path.is_dir():
         from hushgraph.privacy.certificate import read_release
@@ -107,28 +106,12 @@ def _read_noisy(graph, path: Path, columns: list[str], label: str | None):
             raise ValueError(msg)
         found = read_release(path, graph)
         return found, ["denoised"] if found.windows is None else [str(start) for start in found.windows[:-1]]
-    values = read_signal(path, graph, columns=columns or None, label=label)
+    values, names = read_named_signal(path, graph, columns=columns or None, label=label)
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     if values.ndim == 1:
         return values, ["denoised"]
-    names = columns or _column_names(path, label)
-    return values, names if len(names) == values.shape[1] else [f"column_{k + 1}" for k in range(values.shape[1])]
-
-
-def _column_names(path: Path, label: str | None) -> list[str]:
-    """Names of the columns of values in a table, as `read_signal` takes them; none of an array."""
-    from hushgraph.edge_text import csv_rows
-
-    plain = path.name.lower().removesuffix(".gz")
-    if plain.endswith((".csv", ".tsv")):
-        names = [name.strip() for name in next(csv_rows(path, "\t" if plain.endswith(".tsv") else ",", 0), (0, []))[1]]
-    elif path.name.lower().endswith(".parquet"):
-        names = extra("pyarrow.parquet", name="events", purpose="reading parquet files").read_schema(path).names
-    else:
-        return []
-    key = label or ("node" if "node" in names else names[0])
-    return [name for name in names if name != key]
+    return values, names or [f"column_{k + 1}" for k in range(values.shape[1])]
 
 
 def _write(output: Path, graph, result, names: list[str], *, force: bool) -> None:
