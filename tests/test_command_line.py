@@ -109,6 +109,13 @@ def test_unknown_words_are_usage_errors():
         assert run(*wrong).exit_code == 2
 
 
+def test_usage_errors_are_json_too():
+    failed = run("info", "a", "--colour", "--json")
+    assert json.loads(failed.stdout) == {"command": "info", "error": "No such option: --colour", "exit_code": 2}
+    assert failed.exit_code == 2
+    assert run("info", "a", "--colour").stdout == ""
+
+
 def test_help_imports_nothing_heavy():
     code = "import sys, json, hushgraph.cli; print(json.dumps([m for m in ('numpy', 'numba', 'scipy', 'pandas', 'rich') if m in sys.modules]))"
     assert json.loads(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout) == []
@@ -459,17 +466,17 @@ def test_only_an_earlier_release_is_replaced(town, ledger, tmp_path):
 
 
 def test_a_paid_release_is_saved_elsewhere_if_need_be(town, ledger, tmp_path, monkeypatch):
-    from hushgraph.privacy.release import Release
+    from hushgraph.privacy import certificate
 
-    export, out, spare = Release.export, tmp_path / "march", tmp_path / "spare"
+    export, out, spare = certificate.export, tmp_path / "march", tmp_path / "spare"
     spare.mkdir()
 
-    def full_disk(self, folder, **settings):
+    def full_disk(release, folder, **settings):
         if Path(folder) == out:
             raise OSError(28, "no room")
-        return export(self, folder, **settings)
+        return export(release, folder, **settings)
 
-    monkeypatch.setattr(Release, "export", full_disk)
+    monkeypatch.setattr(certificate, "export", full_disk)
     monkeypatch.setattr("tempfile.tempdir", str(spare))
     found = answer(*releasing(town, ledger, out))
     assert Path(found["output"]).is_relative_to(spare)
@@ -601,7 +608,7 @@ def test_stopped_before_the_charge(town, ledger, tmp_path):
 
 
 def test_stopped_after_the_charge_the_files_are_finished(town, ledger, tmp_path):
-    done = stopped("hushgraph.privacy.certificate", "denoise", 1, *releasing(town, ledger, tmp_path / "march"))
+    done = stopped("hushgraph.denoise", "denoise", 1, *releasing(town, ledger, tmp_path / "march"))
     assert done.returncode == 130
     assert "the budget was charged, and the whole release is in" in done.stderr
     certificate = json.loads((tmp_path / "march" / "certificate.json").read_text())
@@ -609,7 +616,7 @@ def test_stopped_after_the_charge_the_files_are_finished(town, ledger, tmp_path)
 
 
 def test_stopped_twice_after_the_charge(town, ledger, tmp_path):
-    done = stopped("hushgraph.privacy.certificate", "denoise", 2, *releasing(town, ledger, tmp_path / "march"))
+    done = stopped("hushgraph.denoise", "denoise", 2, *releasing(town, ledger, tmp_path / "march"))
     assert done.returncode == 130
     assert "the budget was charged for it (entry 2 of budget.db)" in done.stderr
     assert Ledger.open(ledger).spent == pytest.approx(0.5)

@@ -19,14 +19,16 @@ from hushgraph.combine import Combination, Sets, alone, combine
 from hushgraph.counts import CountsEstimate, counts_estimate, why_not
 from hushgraph.filters import Filters
 from hushgraph.graph import Graph
+from hushgraph.progress import nth, timed
 from hushgraph.refine import refine
 from hushgraph.result import Denoised, NodeRisk, per_signal
-from hushgraph.sgwt import Noise, Settings, average, timed
+from hushgraph.sgwt import Noise, Settings, average
 from hushgraph.sums import block_sum, sum_of_rows
 
 SMALL, LARGE = 500, 2**17  # nodes: below, few candidates; above, those of `let`
 DOUBT = 1.5  # standard errors by which `counts` must look worse to be dropped
 HEDGE = 0.2  # share of the combination where counts are taken: never worse by more than 0.01 dB, and up to 0.07 better
+COMBINED = 0.25  # share of the time of both that the combination takes where counts are asked too, roughly
 FAR = 10.0  # standard deviations of a signal between its mean and 0 from which on the mean is taken out first
 COUNTS_FREEDOM = 5  # parameters of its prior
 
@@ -97,11 +99,14 @@ def denoise_combined(graph: Graph, values: np.ndarray, sigma, settings: Settings
     """All columns of `values` (n,) or (n, m), with the same filters and probes."""
     noise, ndim = Noise.of(sigma), values.ndim
     planes = np.ascontiguousarray(values.reshape(len(values), -1).T, dtype=np.float64)
-    filters = None
+    filters, m = None, len(planes)
     if settings.method != "counts":
-        with timed(timings, "filters and probes"):
+        with timed(timings, "filters and probes", 0.0, 1 / (m + 1)):
             filters = Filters.of(graph, noise, n_probes=settings.n_probes, law=settings.law, seed=settings.seed)
-    parts = [_estimate(graph, filters, y, noise, settings, timings) for y in planes]
+    parts = []
+    for k, y in enumerate(planes):
+        with nth(k + 1, m + 1):
+            parts.append(_estimate(graph, filters, y, noise, settings, timings))
     accounts = [part.account for part in parts]
     names = dict.fromkeys(name for account in accounts for name in account)  # signals may be treated differently
     details = {name: accounts[0][name] if ndim == 1 else [account.get(name) for account in accounts] for name in names}
@@ -127,19 +132,21 @@ def _estimate(graph: Graph, filters: Filters | None, y: np.ndarray, noise: Noise
         return _of_counts(y, noise, found, {"why": "the empirical-Bayes estimate, as asked"})
     plan, offset = Plan.of(graph.n, settings), _offset(y)
     seen = Observation(filters, y - offset, noise)
-    with timed(timings, "candidates"):
+    reason = why_not(graph) if settings.groups is None else "columns are denoised together, on a product graph"
+    asked = settings.method == "auto" and settings.nonnegative and reason is None
+    whole = COMBINED if asked else 1.0
+    with timed(timings, "candidates", 0.0, 0.6 * whole):
         first = alone(seen, SINGLE[settings.method]) if settings.method in SINGLE else combine(seen, plan.sets)
     last = first
     if plan.refined:
-        with timed(timings, "refine"):
+        with timed(timings, "refine", 0.6 * whole, whole):
             last = refine(seen, first)
     linear = _of_combination(seen, last, offset, _account(first, last, plan))
     if settings.method != "auto" or not settings.nonnegative:
         return linear
-    reason = why_not(graph) if settings.groups is None else "columns are denoised together, on a product graph"
-    if reason is not None:
+    if not asked:
         return replace(linear, account={**linear.account, "counts": f"not asked: {reason}"})
-    found = _counts(graph, y, noise, timings)
+    found = _counts(graph, y, noise, timings, COMBINED)
     doubt = _doubt(y, noise, linear, found)
     words = f"its risk is {doubt:+.1f} standard errors from that of the combination; {'dropped' if doubt > DOUBT else 'taken'}"
     if doubt > DOUBT:
@@ -153,12 +160,12 @@ def _offset(y: np.ndarray) -> float:
     return mean if abs(mean) > FAR * float(np.sqrt(block_sum((y - mean) ** 2) / len(y))) else 0.0
 
 
-def _counts(graph: Graph, y: np.ndarray, noise: Noise, timings: dict) -> CountsEstimate:
+def _counts(graph: Graph, y: np.ndarray, noise: Noise, timings: dict, done: float = 0.0) -> CountsEstimate:
     reason = why_not(graph)
     if reason is not None:
         msg = f"method='counts' cannot be used here: {reason}; use method='auto'"
         raise ValueError(msg)
-    with timed(timings, "counts"):
+    with timed(timings, "counts", done, 1.0):
         return counts_estimate(graph, y, np.sqrt(noise.variance) if noise.per_node is None else noise.per_node)
 
 

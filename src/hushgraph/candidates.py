@@ -36,6 +36,7 @@ from hushgraph.gated import Gate, add_moved, shrunken
 from hushgraph.graph import Graph
 from hushgraph.kernels.cpu import cores_for
 from hushgraph.neighbourhoods import block_partition
+from hushgraph.progress import reached
 from hushgraph.sums import block_dots, block_sum
 from hushgraph.threshold import apply_thresholds, sure_thresholds
 from hushgraph.total_variation import Arcs, minimise
@@ -53,7 +54,10 @@ TUNING = 2.0  # degrees of freedom that a threshold chosen by SURE costs
 
 def candidates(seen: Observation, groups: tuple[Group, ...]) -> Columns:
     """The columns of these groups, one after the other."""
-    parts = [GROUPS[group](seen) for group in groups]
+    parts = []
+    for k, group in enumerate(groups):
+        reached(k / len(groups), "candidates")
+        parts.append(GROUPS[group](seen))
     ends = np.cumsum([len(part.names) for part in parts])
     places: dict[str, np.ndarray] = {
         group: np.arange(end - len(part.names), end) for group, part, end in zip(groups, parts, ends, strict=True)

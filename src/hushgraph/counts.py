@@ -25,6 +25,7 @@ from scipy import optimize, special
 from hushgraph.checks import checked_sigma
 from hushgraph.combine import bounded_minimum
 from hushgraph.graph import Graph, checked_graph
+from hushgraph.progress import nth, reached
 from hushgraph.sums import block_products, block_sum
 from hushgraph.surroundings import Surroundings, surroundings
 
@@ -109,9 +110,11 @@ def counts_estimate(graph: Graph, y: np.ndarray, sigma, *, coordinates: bool = T
         return CountsEstimate(y, y, 0.0, 0, around.coordinates, y)
     likelihood = likelihood_on(y, spread)
     features = around.features(y)
-    first = fit_pass(likelihood, features, START)
-    corrected = second_features(around, likelihood, first)
-    last = fit_pass(likelihood, np.concatenate([features, corrected], axis=1), first.gamma)
+    with nth(0, 2):
+        first = fit_pass(likelihood, features, START)
+    with nth(1, 2):
+        corrected = second_features(around, likelihood, first)
+        last = fit_pass(likelihood, np.concatenate([features, corrected], axis=1), first.gamma)
     m, v = last.posterior(likelihood, last.mu)
     sure = block_sum((y - m) ** 2 - spread**2 + 2 * v)
     return CountsEstimate(m, v, float(sure), int(np.count_nonzero(last.coefficients)), around.coordinates, last.mu)
@@ -284,6 +287,7 @@ def fit_gamma(likelihood: Likelihood, mu: np.ndarray, level: float, start: np.nd
     parts = likelihood.values, likelihood.starts, likelihood.first
 
     def cost(gamma):
+        reached(0.3, "counts")
         evidence = _evidence(*parts, *gamma_table(likelihood, gamma, mu, level))
         return -block_sum(np.log(np.maximum(evidence, SMALLEST))) / len(mu)
 
@@ -315,31 +319,55 @@ def fit_hats(likelihood: Likelihood, mu: np.ndarray, knots: np.ndarray, level: f
     if len(knots) == 1:
         prior = np.concatenate([prior, prior])  # a second row that no node uses
     low, share = hat_places(mu, knots)
-    return _expect_maximise(likelihood.values, likelihood.starts, likelihood.first, prior, low, share, likelihood.plain, EM_STEPS)
+    table = (prior + 1 / prior.shape[1]) / 2  # not zero anywhere, for zeros would stay
+    for step in range(EM_STEPS):
+        reached(0.5 + step / (2 * EM_STEPS), "counts")
+        expected = _expected(likelihood.values, likelihood.starts, likelihood.first, table, low, share, likelihood.plain)
+        table = table * expected + prior  # one pseudo-count on the prior
+        table /= table.sum(axis=1, keepdims=True)
+    return table
 
 
 @njit(cache=True)
-def _expect_maximise(values, starts, first, prior, low, share, plain, steps):
-    """Mixing distributions of maximal likelihood, with one pseudo-count on the prior."""
-    table = (prior + 1 / prior.shape[1]) / 2  # not zero anywhere, for zeros would stay
-    for _ in range(steps):
-        counts = np.zeros_like(table)
-        for i in range(len(low)):
-            q, w, total = low[i], share[i], 0.0
-            if plain[i]:
-                continue
-            for p in range(starts[i], starts[i + 1]):
-                g = first[i] + p - starts[i]
-                total += values[p] * ((1 - w) * table[q, g] + w * table[q + 1, g])
-            if total > SMALLEST:
-                for p in range(starts[i], starts[i + 1]):
-                    g = first[i] + p - starts[i]
-                    counts[q, g] += (1 - w) * values[p] / total
-                    counts[q + 1, g] += w * values[p] / total
-        for q in range(len(table)):
-            table[q] = table[q] * counts[q] + prior[q]
-            table[q] /= np.sum(table[q])
-    return table
+def _expected(values, starts, first, table, low, share, plain):
+    """How many nodes each point of each distribution stands for, over its mass. Too short a work for threads."""
+    counts = np.zeros_like(table)
+    for i in range(len(low)):
+        if plain[i]:
+            continue
+        here = values[starts[i] : starts[i + 1]]
+        points, w = slice(first[i], first[i] + len(here)), share[i]
+        total = _mixed(here, table[low[i], points], table[low[i] + 1, points], w)
+        if total > SMALLEST:
+            _add_scaled(here, (1 - w) / total, w / total, counts[low[i], points], counts[low[i] + 1, points])
+    return counts
+
+
+@njit(cache=True)
+def _mixed(values, a, b, w):
+    """sum of values ((1 - w) a + w b), in four sums side by side."""
+    n = len(values)
+    s0 = s1 = s2 = s3 = t0 = t1 = t2 = t3 = 0.0
+    for p in range(0, n - 3, 4):
+        s0 += values[p] * a[p]
+        s1 += values[p + 1] * a[p + 1]
+        s2 += values[p + 2] * a[p + 2]
+        s3 += values[p + 3] * a[p + 3]
+        t0 += values[p] * b[p]
+        t1 += values[p + 1] * b[p + 1]
+        t2 += values[p + 2] * b[p + 2]
+        t3 += values[p + 3] * b[p + 3]
+    for p in range(n - n % 4, n):
+        s0 += values[p] * a[p]
+        t0 += values[p] * b[p]
+    return (1 - w) * ((s0 + s1) + (s2 + s3)) + w * ((t0 + t1) + (t2 + t3))
+
+
+@njit(cache=True)
+def _add_scaled(values, c, d, into_c, into_d):
+    for p in range(len(values)):
+        into_c[p] += c * values[p]
+        into_d[p] += d * values[p]
 
 
 # ---- the second pass ---------------------------------------------------------------------------------------------

@@ -22,9 +22,10 @@ from hushgraph.checks import (
 from hushgraph.frame import Frame
 from hushgraph.graph import Graph, checked_graph
 from hushgraph.observation import Noisy
+from hushgraph.progress import Watcher, checked_watcher, nth, timed, watching
 from hushgraph.result import Denoised, NodeRisk, like_input, per_signal
 from hushgraph.risk import Law, estimate_sigma
-from hushgraph.sgwt import Noise, Settings, average, timed
+from hushgraph.sgwt import Noise, Settings, average
 from hushgraph.shrink import Rule, sure_exponent
 from hushgraph.threshold import Candidates, Level
 from hushgraph.transform import checked_frame_of
@@ -66,6 +67,7 @@ def denoise(
     nonnegative: bool = False,
     refine: bool | None = None,
     integer: bool = False,
+    progress: Watcher | None = None,
 ) -> Denoised:
     """Remove white Gaussian noise from a signal on a graph.
 
@@ -108,6 +110,9 @@ def denoise(
         from 500 nodes on.
     integer : bool
         Round to whole numbers. `risk` is that of the result before anything was clipped or rounded.
+    progress : callable, optional
+        Called with the share that is done, from 0 to 1 and roughly, and with the name of what comes next; an exception it
+        raises ends the work.
 
     Examples
     --------
@@ -140,10 +145,11 @@ def denoise(
     if paths and (frame is not None or weights is not None):
         msg = "frame= and weights= do not go with columns=, which denoises on a product graph; denoise on graph.product(...) itself"
         raise ValueError(msg)
-    if paths:
-        result = _denoise_together(graph, paths, values, sigma, settings, timings, missing)
-    else:
-        result = _denoise_values(graph, values, sigma, settings, timings, missing)
+    with watching(checked_watcher(progress)):
+        if paths:
+            result = _denoise_together(graph, paths, values, sigma, settings, timings, missing)
+        else:
+            result = _denoise_values(graph, values, sigma, settings, timings, missing)
     if sigma is None:
         warnings.warn(result.details["notes"][0], stacklevel=2)
     timings["total"] = time.perf_counter() - started
@@ -191,9 +197,10 @@ def _denoise_together(graph, paths, values, sigma, settings, timings, missing) -
     settings = replace(settings, groups=np.tile(np.arange(values.shape[1]), len(values)))
     parts: list[Denoised] = []
     for k, path in enumerate(paths):
-        with timed(timings, "product"):
-            product = _product(graph, path, k)
-        parts.append(_denoise_values(product, flat, each, settings, timings, missing))
+        with nth(k, len(paths)):
+            with timed(timings, "product", 0.0, 0.1):
+                product = _product(graph, path, k)
+            parts.append(_denoise_values(product, flat, each, settings, timings, missing))
         each = parts[0].sigma
     signals, shares = np.stack([part.signal for part in parts]), np.full(len(parts), 1 / len(parts))
     risks, errors = ([getattr(part, name) for part in parts] for name in ("risk", "risk_se"))
@@ -245,7 +252,7 @@ def _denoise_known(graph, values, sigma, settings: Settings, timings) -> Denoise
     """Every node has its value."""
     note = None
     if sigma is None:
-        with timed(timings, "sigma"):
+        with timed(timings, "sigma", 0.0, 0.02):
             sigma = estimate_sigma(graph, values)
         note = f"sigma was not given; estimated as {sigma:.6g} from the finest scale (an upper estimate on rough signals)"
     if settings.method in get_args(Combined):

@@ -6,14 +6,13 @@ Signals are rows here.
 
 from __future__ import annotations
 
-import time
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from hushgraph.frame import ChebyshevFrame, ExactFrame, Frame
 from hushgraph.local_noise import smooth_weights
+from hushgraph.progress import timed
 from hushgraph.risk import Law, default_probes, exact_weights, mean_weights, probes, weights_of
 from hushgraph.shrink import Rule
 from hushgraph.sums import block_sum, sum_of_rows
@@ -112,16 +111,16 @@ class Estimate:
 def estimates(frames: list[Frame], planes: np.ndarray, noise: Noise, settings: Settings, timings: dict):
     """An Estimate for each frame, with the probes and slopes that `risk_errors` needs."""
     bank, rows = _shared_filters(frames)
-    with timed(timings, "weights"):
+    with timed(timings, "weights", 0.05, 0.35):
         probed = _probe(bank, noise, settings)
-    with timed(timings, "forward"):
+    with timed(timings, "forward", 0.35, 0.5):
         F = forward(bank, planes)
-    with timed(timings, "thresholds"):
+    with timed(timings, "thresholds", 0.5, 0.6):
         t, slope = _threshold(F, bank, probed, noise, settings)
         shares = np.array([[block_sum(w * s) for w, s in zip(probed.signal_weights, part, strict=True)] for part in slope])
     results = []
     for frame, pick in zip(frames, rows, strict=True):
-        with timed(timings, "inverse"):
+        with timed(timings, "inverse", 0.6, 0.75):
             signal = inverse(frame, F if len(frames) == 1 else F[:, pick])
         divergence = np.array([sum(row[pick]) for row in shares])  # in this order, however many signals there are
         residual = block_sum(np.square(signal - planes, dtype=np.float64).T)
@@ -137,7 +136,7 @@ def risk_errors(part: Estimate, m: int, planes, noise: Noise, probed: Probed, sl
     probe_se^2 is Proposition 2 with its last sum replaced by the least it can be.
     """
     n = planes.shape[1]
-    with timed(timings, "risk error"):
+    with timed(timings, "risk error", 0.75, 1.0):
         trace, frobenius, divergence, variance = _traces(part, probed, slope[m], noise)
     square = np.square(part.signal[m] - planes[m], dtype=np.float64)
     risk_se = noise.risk_se(square, trace)
@@ -263,11 +262,3 @@ def average(y: np.ndarray, signals: np.ndarray, risks, errors, noise: Noise, sha
     gain = np.nan_to_num((y - signal) ** 2 - sum_of_rows(shares, (y - signals) ** 2))  # at most 0; 0 where there is no value
     spread = shares @ np.square(errors) + 4 * block_sum(noise.weigh(gain))
     return signal, float(shares @ np.asarray(risks) + block_sum(gain)), float(np.sqrt(max(spread, 0.0))), gain
-
-
-@contextmanager
-def timed(timings: dict, stage: str):
-    """Add the time of the block to timings[stage]."""
-    start = time.perf_counter()
-    yield
-    timings[stage] = timings.get(stage, 0.0) + time.perf_counter() - start

@@ -6,8 +6,9 @@ import numpy as np
 
 from hushgraph.frame import Frame, chebyshev_frame, exact_frame
 from hushgraph.graph import Graph
+from hushgraph.progress import timed
 from hushgraph.result import Denoised, NodeRisk, per_signal
-from hushgraph.sgwt import Noise, Settings, estimates, risk_errors, timed
+from hushgraph.sgwt import Noise, Settings, estimates, risk_errors
 
 DEPTHS = (0, 2, 4, 6)  # low_scales tried by sgwt_deep
 
@@ -16,7 +17,7 @@ def denoise_wavelets(graph: Graph, values: np.ndarray, sigma, settings: Settings
     """All columns of `values` (n,) or (n, m): the frame with the least risk for each."""
     noise, ndim = Noise.of(sigma), values.ndim
     planes = np.ascontiguousarray(values[None] if ndim == 1 else values.T)
-    with timed(timings, "frame"):
+    with timed(timings, "frame", 0.0, 0.05):
         frames = _frames(graph, settings.method) if settings.frame is None else [settings.frame]
     parts, probed, slope = estimates(frames, planes, noise, settings, timings)
     best = np.argmin([part.risk for part in parts], axis=0)  # for each signal

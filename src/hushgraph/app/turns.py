@@ -1,24 +1,18 @@
 """One computation at a time, and the latest look wins: an older one, waiting or at work, is given up.
 
 Kernels use all cores and must not run in two threads at once, so a slider that moves again would wait for a slow method that works
-on its last position. Nothing inside the library knows of that, so a look is watched from outside: where an estimator calls one of
-its own functions, the interpreter asks whether a newer look has come, and that call then fails like any other. Draws and
-downloads are never given up.
+on its last position. Where an estimator says how far it is, an old look ends. Draws and downloads are never given up.
 """
 
 from __future__ import annotations
 
-import inspect
-import sys
 import threading
 from collections.abc import Callable
-from pathlib import Path
-from types import CodeType, FrameType
-from typing import Any, TypeVar
+from typing import TypeVar
+
+from hushgraph.progress import watching
 
 Answer = TypeVar("Answer")
-_PACKAGE = str(Path(__file__).parents[1])
-_LEDGERS = str(Path(_PACKAGE) / "privacy")  # its transactions are let alone
 
 
 class Superseded(Exception):  # noqa: N818 - it is an answer, not a fault
@@ -49,26 +43,11 @@ class Turns:
         with self._asking:
             self._newest += 1
             number = self._newest
-        with self._working:
-            return _watched(work, lambda: self._newest != number)
 
+        def give_up_if_old(*_):
+            if self._newest != number:
+                raise Superseded
 
-def _watched(work: Callable[[], Answer], is_old: Callable[[], bool]) -> Answer:
-    def watch(frame: FrameType, event: str, argument: Any) -> None:
-        if event == "call" and is_old() and _may_fail(frame.f_code):
-            raise Superseded
-
-    if is_old():
-        raise Superseded
-    before = sys.getprofile()
-    sys.setprofile(watch)
-    try:
-        return work()
-    finally:
-        sys.setprofile(before)
-
-
-def _may_fail(code: CodeType) -> bool:
-    """Whether it is a plain function of the estimators. Generators are not: those of `with` blocks are called again to tidy up."""
-    ours = code.co_filename.startswith(_PACKAGE) and not code.co_filename.startswith(_LEDGERS)
-    return ours and not code.co_flags & inspect.CO_GENERATOR
+        with self._working, watching(give_up_if_old):
+            give_up_if_old()
+            return work()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from typing import Annotated
 
 import typer
+from typer.core import TyperGroup
 
 from hushgraph.cli.bench import bench
 from hushgraph.cli.budget import budget
@@ -19,8 +21,29 @@ CODES = (
     "Exit codes: 0 done; 1 an error of hushgraph's own; 2 input or options that cannot be used, files that cannot be read or written; "
     "3 the privacy budget refuses; 4 the ledger cannot be used; 130 stopped with Ctrl-C."
 )
+_UsageError = typer.BadParameter.__mro__[1]  # click's, or that of the copy inside newer versions of typer
+
+
+class Commands(TyperGroup):
+    """All commands; options that cannot be used are an error in JSON too, if JSON is asked for."""
+
+    def invoke(self, context):
+        as_json = "--json" in context.args  # they are used up below
+        try:
+            return super().invoke(context)
+        except _UsageError as error:
+            if as_json:
+                print(
+                    json.dumps(
+                        {"command": context.invoked_subcommand, "error": error.format_message(), "exit_code": error.exit_code}
+                    )
+                )
+            raise
+
+
 app = typer.Typer(
     name="hushgraph",
+    cls=Commands,
     help="Denoise signals on very large graphs, and publish them privately.",
     epilog=CODES,
     no_args_is_help=True,

@@ -81,7 +81,7 @@ def denoise(
             from hushgraph.denoise import denoise as denoised_of
 
             noisy, names = _read_noisy(graph, signal_file, column or [], label)
-        with terminal.working(f"Denoising {graph.n:,} nodes (the first run also compiles)"):
+        with terminal.watching(f"Denoising {graph.n:,} nodes (the first run also compiles)"):
             result = denoised_of(
                 graph, noisy, sigma=sigma, method=method.value, missing=missing.value, columns=None if in_sequence is None else "path" if in_sequence else "separate",
                 nonnegative=nonnegative, integer=integer,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -53,19 +53,12 @@ def plan_release(
         caps = {"max_nodes": max_nodes, "max_per_node": max_per_node, "max_cells": max_cells, "max_per_cell": max_per_cell}
         for name in ("max_cells", "max_per_cell") if over else ("max_nodes", "max_per_node"):
             caps[name] = 1 if caps[name] is None else caps[name]
-        parts = []
-        wanted = epsilon or _EPSILONS
-        with terminal.working("Trying releases on generated counts", total=len(wanted)) as done:
-            for one in wanted:
-                parts.append(
-                    plan_of(
-                        graph, epsilon=one, delta=delta, adjacency=adjacency.value, max_nodes=caps["max_nodes"],
-                        max_per_node=caps["max_per_node"], max_cells=caps["max_cells"], max_per_cell=caps["max_per_cell"],
-                        n_windows=n_windows, expected_total=expected_total, reliable=reliable, mechanism=mechanism.value, method=method.value,
-                    )
-                )  # fmt: skip
-                done(len(parts))
-        plan = replace(parts[0], rows=tuple(row for part in parts for row in part.rows))
+        with terminal.watching("Trying releases on generated counts"):
+            plan = plan_of(
+                graph, epsilon=epsilon or _EPSILONS, delta=delta, adjacency=adjacency.value, max_nodes=caps["max_nodes"],
+                max_per_node=caps["max_per_node"], max_cells=caps["max_cells"], max_per_cell=caps["max_per_cell"],
+                n_windows=n_windows, expected_total=expected_total, reliable=reliable, mechanism=mechanism.value, method=method.value,
+            )  # fmt: skip
         if not (as_json or quiet):
             typer.echo(str(plan))
         terminal.result(asdict(plan))

@@ -96,12 +96,15 @@ def release(
                     not_protected=not_protected, attribution=attribution, note=note,
                 )  # fmt: skip
             del counts
-            with terminal.working("Denoising and writing (the first run also compiles)"):
-                folder = _exported(terminal, published, output, method, force=force)
+            with terminal.watching("Denoising and writing (the first run also compiles)"):
+                from hushgraph.denoise import denoise
+
+                result = denoise(published.graph, published, method=method.value, nonnegative=True)
+                folder = _exported(terminal, published, result, output, force=force)
             terminal.charged, terminal.stopped = "", f"the budget was charged, and the whole release is in {folder}"
             if report is not None and not held.asked:
                 with terminal.working("Writing the report"):
-                    _write_report(report, published, method, force=force)
+                    _write_report(report, published, result, force=force)
         if held.asked:
             raise KeyboardInterrupt
         _tell(terminal, published, ledger, folder, report)
@@ -178,26 +181,26 @@ def _charge_told(terminal: Terminal, ledger) -> Iterator[None]:
             terminal.charged, terminal.stopped = f"{sure}, and a charge stands", "the release was not finished"
 
 
-def _exported(terminal: Terminal, published, output: Path, method: Method, *, force: bool) -> Path:
+def _exported(terminal: Terminal, published, result, output: Path, *, force: bool) -> Path:
     """Where the release is: in `output`, or, since it is paid for, somewhere else if that fails now."""
+    from hushgraph.privacy.certificate import export
+
     try:
         with written_folder(output, force=force) as folder:
-            published.export(folder, method=method.value)
+            export(published, folder, method=result.method, denoised=result)
     except OSError as error:
         spare = Path(tempfile.mkdtemp(prefix="hushgraph-release-")) / output.name
-        published.export(spare, method=method.value)
+        export(published, spare, method=result.method, denoised=result)
         reason = os.strerror(error.errno) if error.errno else "it exists by now"
         terminal.note(f"{output} could not be written ({reason}); the release is paid for, so it was saved in {spare}")
         return spare
     return output
 
 
-def _write_report(path: Path, published, method: Method, *, force: bool) -> None:
+def _write_report(path: Path, published, result, *, force: bool) -> None:
     """From the release alone."""
-    from hushgraph.denoise import denoise
     from hushgraph.report import write_report
 
-    result = denoise(published.graph, published, method=method.value, nonnegative=True)
     with written(path, force=force) as draft:
         write_report(draft, published.graph, published, result, certificate=published.certificate, epsilon=published.epsilon)
 

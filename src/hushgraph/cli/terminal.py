@@ -104,6 +104,14 @@ class Terminal:
             task = bar.add_task(printable(text), total=total)
             yield lambda done: bar.update(task, completed=done if total is None else min(done, total))
 
+    @contextmanager
+    def watching(self, text: str) -> Iterator[None]:
+        """`working`, with the time left as told by the work itself."""
+        from hushgraph.progress import watching
+
+        with self.working(text, total=1.0) as done, watching(lambda share, what: done(share)):
+            yield
+
 
 @contextmanager
 def open_terminal(command: str, *, as_json: bool, quiet: bool) -> Iterator[Terminal]:

@@ -101,8 +101,13 @@ def _number(value) -> int | str:
 # ---- the folder -------------------------------------------------------------------------------------------------------
 
 
-def export(release: Release, folder, *, method, nonnegative: bool, integer: bool) -> Path:
-    """Write the folder of a release; either all of it is there afterwards or nothing."""
+def export(
+    release: Release, folder, *, method, nonnegative: bool = True, integer: bool = False, denoised: Denoised | None = None
+) -> Path:
+    """Write the folder of a release; either all of it is there afterwards or nothing.
+
+    `denoised` is what `denoise` makes of the release in this way, if that is there already.
+    """
     target = Path(folder)
     if target.exists():
         msg = f"{target.name!r} exists already; a release is written into a new folder, so choose another name"
@@ -110,7 +115,8 @@ def export(release: Release, folder, *, method, nonnegative: bool, integer: bool
     if not (release.exportable and release.kind == "release"):
         msg = "only a release is exported: its noise comes from the operating system and was charged for"
         raise ValueError(msg)
-    denoised = denoise(release.graph, release, method=method, nonnegative=nonnegative, integer=integer)
+    if denoised is None:
+        denoised = denoise(release.graph, release, method=method, nonnegative=nonnegative, integer=integer)
     certificate = release.certificate
     certificate["denoised"] = {"method": method, "nonnegative": nonnegative, "integer": integer, "noise_level": release.noise_level}
     draft = None

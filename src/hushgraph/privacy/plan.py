@@ -11,12 +11,13 @@ import numpy as np
 
 from hushgraph.checks import checked_count, checked_number, checked_seed, choose
 from hushgraph.datasets.generated import city
-from hushgraph.denoise import Method, denoise
+from hushgraph.denoise import Columns, Method, denoise
 from hushgraph.graph import Graph, checked_graph
 from hushgraph.privacy.calibration import checked_delta, checked_epsilon, mechanism_sigma
 from hushgraph.privacy.counting import checked_adjacency, checked_caps, squared_sensitivity
 from hushgraph.privacy.noise import checked_lattice_sigma
 from hushgraph.privacy.release import simulate
+from hushgraph.progress import nth
 from hushgraph.signals import hotspot_counts
 
 EPSILONS = (0.1, 0.2, 0.5, 1.0, 2.0)
@@ -127,9 +128,10 @@ def plan_release(
     choose("method", method, get_args(Method))
     draws = checked_count("n_draws", n_draws, 1) if n_draws is not None else 3 if n_windows is None else 1
     truths = [_generated(stage, columns, total * stage.n / place.n, seed + draw) for draw in range(draws)]
-    rows = [
-        _row(stage, truths, one, checked_delta(delta), squared, mechanism, method, total / n_values, reliable) for one in epsilons
-    ]
+    rows = []
+    for k, one in enumerate(epsilons):
+        with nth(k, len(epsilons)):
+            rows.append(_row(stage, truths, one, checked_delta(delta), squared, mechanism, method, total / n_values, reliable))
     return Plan(checked_delta(delta), squared, n_values, total, reliable, tuple(rows))
 
 
@@ -151,7 +153,9 @@ def _row(graph, truths, epsilon, delta, squared, mechanism, method, density, rel
     squares = []
     for draw, truth in enumerate(truths):
         noisy = simulate(graph, truth, epsilon=epsilon, delta=delta, sensitivity_squared=squared, mechanism=mechanism, seed=draw)
-        signal = denoise(graph, noisy, method=method, columns="path" if truth.ndim == 2 else "separate", nonnegative=True).signal
+        columns: Columns = "path" if truth.ndim == 2 else "separate"
+        with nth(draw, len(truths)):
+            signal = denoise(graph, noisy, method=method, columns=columns, nonnegative=True).signal
         squares.append([np.mean(part**2) for part in (truth, noisy.values - truth, signal - truth)])
     energy, noise, error = np.mean(squares, axis=0)
     before, after = (10 * math.log10(energy / part) if energy > 0 and part > 0 else math.nan for part in (noise, error))
