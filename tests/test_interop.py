@@ -191,6 +191,17 @@ def test_pyg_there_and_back(square):
     np.testing.assert_array_equal(interop.pyg_signals(data), np.stack([np.arange(4.0), np.ones(4)], axis=1))
 
 
+def test_pyg_itself_there_and_back(square):
+    """With the real one, where it is installed."""
+    pytest.importorskip("torch_geometric")
+    data = interop.to_pyg(square, signals=np.arange(4.0))
+    assert data.validate()
+    assert data.is_undirected()
+    again = Graph.from_pyg(data, weight="edge_weight", crs="lonlat")
+    assert again.hash == Graph.from_scipy(square.adjacency).hash
+    np.testing.assert_array_equal(interop.pyg_signals(data)[:, 0], np.arange(4.0))
+
+
 def test_pyg_attributes():
     index = Tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
     data = SimpleNamespace(edge_index=index, edge_attr=Tensor([[2.0], [2.0], [6.0], [6.0]]), num_nodes=4)
