@@ -3,6 +3,7 @@
 import asyncio
 import io
 import json
+import re
 import sys
 import threading
 import zipfile
@@ -13,7 +14,8 @@ import pytest
 
 import hushgraph as hg
 from hushgraph.app.guard import HEADERS, MOST_BYTES, TOKEN_HEADER, refusal
-from hushgraph.app.server import UNEXPECTED, application, open_session, parsed, read_order, read_wish, serve
+from hushgraph.app.packing import MAP_SCRIPTS
+from hushgraph.app.server import FILES, STATIC, UNEXPECTED, application, open_session, parsed, read_order, read_wish, serve
 from hushgraph.app.session import GeneratedCity, Order, PrivateEvents, PublishedMap, Refused, checked_epsilon_on_page
 from hushgraph.app.turns import Superseded, Turns
 from hushgraph.app.view import METHODS, SLOW, Wish, methods_for, risk_curves
@@ -382,9 +384,20 @@ def test_a_draw_is_never_given_up(private):
 # ---- who is answered ----------------------------------------------------------------------------------------------------
 
 
+def test_every_file_of_the_pages_is_served_or_written_into_reports():
+    static = {path.name: path for path in STATIC.iterdir()}
+    assert set(static) == {*FILES, "explorer.html", "report.html", "report.css", "report.js"}
+    asked = re.findall(r'(?:src|href)="/static/(.*?)"', static["explorer.html"].read_text(encoding="utf-8"))
+    assert sorted(asked) == sorted(FILES)
+    scripts = [name for name in asked if name.startswith("map") and name.endswith(".js")]
+    assert tuple(scripts) == MAP_SCRIPTS  # in the order of loading
+    for path in static.values():
+        assert len(path.read_text(encoding="utf-8").splitlines()) < 400, path.name
+
+
 def test_the_page_and_its_files_are_served_with_strict_headers(graph):
     page = Page(GeneratedCity(graph, name="city"))
-    for path in ("/", "/static/explorer.js", "/static/explorer.css", "/static/risk_chart.js", "/static/icon.svg", "/api/start"):
+    for path in ("/", *(f"/static/{name}" for name in FILES), "/api/start"):
         answer = page.get(path)
         assert answer.status_code == 200
         assert all(answer.headers[name] == value for name, value in HEADERS.items())

@@ -58,7 +58,7 @@ class Page(HTMLParser):
 
 
 def unpacked(packed: dict) -> np.ndarray:
-    """What map.js does, in Python."""
+    """What map_data.js does, in Python."""
     planes = np.frombuffer(zlib.decompress(base64.b64decode(packed["data"])), np.uint8).reshape(packed["bytes"], -1)
     zigzag = sum(plane.astype(np.int64) << (8 * k) for k, plane in enumerate(planes))
     whole = (zigzag >> 1) ^ -(zigzag & 1)
@@ -203,7 +203,7 @@ def test_hostile_words_stay_words(city, tmp_path):
 
 def test_colours_can_be_told_apart_by_lightness_alone():
     """Away from zero every colour is darker than the one before, so that the colour-blind and grey printers see the order too."""
-    script = (files("hushgraph.app") / "static" / "map.js").read_text(encoding="utf-8")
+    script = (files("hushgraph.app") / "static" / "map_paint.js").read_text(encoding="utf-8")
     ramps = [re.findall(r"#[0-9a-f]{6}", ramp) for ramp in re.findall(r"(?:above|below): \[(.*?)\]", script)]
     assert [len(ramp) for ramp in ramps] == [4, 8, 2, 7]
     for ramp in (ramps[0][::-1], ramps[1], ramps[3]):

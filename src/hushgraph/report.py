@@ -21,7 +21,7 @@ import numpy as np
 import hushgraph
 from hushgraph.app.charts import figure, histogram, spread
 from hushgraph.app.explanation import explanation
-from hushgraph.app.packing import decimal_step, drawing_order, pack_graph, pack_values
+from hushgraph.app.packing import MAP_SCRIPTS, decimal_step, drawing_order, pack_graph, pack_values
 from hushgraph.app.wording import METHODS, certificate_table, epsilon_sentence
 from hushgraph.checks import checked_number, shown
 from hushgraph.graph import Graph, checked_graph
@@ -152,11 +152,10 @@ def _column_names(noisy, denoised: np.ndarray) -> list[str]:
 
 def _page(story: Story) -> str:
     static = files("hushgraph.app") / "static"
-    read = {
-        name: (static / name).read_text(encoding="utf-8")
-        for name in ("map.js", "map.css", "report.js", "report.css", "report.html")
-    }
-    script, style = "\n".join([read["map.js"], read["report.js"]]), "\n".join([read["map.css"], read["report.css"]])
+    script, style, page = (
+        "\n".join((static / name).read_text(encoding="utf-8") for name in names)
+        for names in ((*MAP_SCRIPTS, "report.js"), ("map.css", "report.css"), ("report.html",))
+    )
     policy = f"default-src 'none'; script-src {_digest(script)}; style-src {_digest(style)}; base-uri 'none'; form-action 'none'"  # no network, no other script, not even one that a hostile label might smuggle in
     sections = [
         _head(story),
@@ -168,7 +167,7 @@ def _page(story: Story) -> str:
         _technical(story),
         _foot(story),
     ]
-    return Template(read["report.html"]).substitute(
+    return Template(page).substitute(
         policy=policy,
         title=escape(story.title),
         style=style,

@@ -1,7 +1,7 @@
 """Coordinates and values as the page reads them: fixed-point numbers, differences, byte planes, zlib, base64.
 
 A number becomes a whole multiple of `step`, the difference to the one before it, and then 1 to 4 bytes; all first bytes come
-first, then all second bytes, which zlib packs far better. The reader is `unpack` in `static/map.js`.
+first, then all second bytes, which zlib packs far better. The reader is `unpack` in `static/map_data.js`.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy as np
 from hushgraph.checks import checked_number, checked_real_array
 from hushgraph.graph import METRES_PER_DEGREE, Graph, checked_graph
 
+MAP_SCRIPTS = "map_data.js", "map_paint.js", "map_hands.js", "map.js"  # what reads and draws it, in the order of loading
 FINEST = 32  # coordinates are kept to this part of the typical edge, and are off by half of it at most
 _WIDEST = 2**30  # steps between two numbers: with its sign a difference fits 32 bits
 _CURVE_BITS = 16

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from hushgraph.app.guard import MOST_BYTES, Guard
+from hushgraph.app.packing import MAP_SCRIPTS
 from hushgraph.app.session import GeneratedCity, Order, PrivateEvents, PublishedMap, Refused, Session, checked_epsilon_on_page
 from hushgraph.app.turns import Superseded, Turns
 from hushgraph.app.view import METHODS, PageRule, Wish
@@ -30,7 +31,7 @@ STATIC = Path(__file__).parent / "static"
 FILES = {
     "explorer.js": "text/javascript",
     "risk_chart.js": "text/javascript",
-    "map.js": "text/javascript",
+    **dict.fromkeys(MAP_SCRIPTS, "text/javascript"),
     "explorer.css": "text/css",
     "map.css": "text/css",
     "icon.svg": "image/svg+xml",
