@@ -133,6 +133,30 @@ def test_degrees_become_metres_and_planar_units_stay_unknown():
     assert pack_graph(hg.Graph.from_edges(edges, coords=square), np.arange(4))["metres"] is None
 
 
+def test_a_scale_bar_is_told_the_latitudes_and_no_unit_is_invented(city, tmp_path):
+    graph = hg.Graph.from_edges([[0, 1]], coords=[[10, 40], [10, 60]], crs="lonlat")
+    packed = pack_graph(graph, np.arange(2), metres=5.0)
+    assert packed["metres"] == 1.0  # degrees have a length of their own
+    assert packed["latitude"] == {"south": 40.0, "true": 50.0, "degree": pytest.approx(110_540)}
+    for metres in (None, 2.5):
+        planar = data_of(written(tmp_path, *city, metres=metres))["graph"]
+        assert (planar["metres"], planar["latitude"]) == (metres, None)
+    with pytest.raises(ValueError, match="metres"):
+        write_report(tmp_path / "x.html", *city, metres=0)
+
+
+def test_names_of_nodes_travel_with_the_map_if_they_are_few():
+    names = ["</script><b>", "1,5", 'a "quoted" one', "Straße\n7", "x" * 300, "\ud800"]
+    graph = hg.Graph.from_edges([[0, 1], [4, 5]], n=6, coords=np.eye(6)[:, :2], labels=names)
+    order = np.array([3, 0, 1, 2, 4, 5])
+    packed = pack_graph(graph, order)["labels"]
+    found = json.loads(zlib.decompress(base64.b64decode(packed)))
+    assert found == [names[3], names[0], names[1], names[2], "x" * 59 + "…", "?"]
+    assert pack_graph(hg.datasets.grid(2, 3), np.arange(6))["labels"] is None
+    many = hg.Graph.from_edges(np.empty((0, 2), int), n=200_001, coords=np.zeros((200_001, 2)), labels=np.arange(200_001))
+    assert pack_graph(many, np.arange(many.n))["labels"] is None
+
+
 def test_order_follows_the_map():
     graph = hg.datasets.city(500)
     place, order = planar_places(graph)[0], drawing_order(graph)

@@ -49,6 +49,7 @@ def serve(
     label: str = "events",
     not_protected: str | None = None,
     attribution: str | None = None,
+    metres: float | None = None,
     seed: int = 0,
     host: str = "127.0.0.1",
     port: int = 0,
@@ -75,6 +76,8 @@ def serve(
         What is counted: "pickups", say.
     not_protected, attribution : str, optional
         For the certificate, as in `privacy.release`.
+    metres : float, optional
+        Metres in one unit of planar coordinates, for the maps' scale bar; known for longitudes and latitudes.
     seed : int
         Of the generated city.
     host : {"127.0.0.1", "localhost"}
@@ -91,7 +94,7 @@ def serve(
     extra("starlette", name="app", purpose="the explorer")
     session = open_session(
         graph=graph, release=release, events=events, ledger=ledger, name=name, label=label, not_protected=not_protected,
-        attribution=attribution, seed=seed,
+        attribution=attribution, metres=metres, seed=seed,
     )  # fmt: skip
     token = secrets.token_urlsafe(32)
     with socket.create_server(("127.0.0.1", port)) as listener, ExitStack() as stack:
@@ -117,6 +120,7 @@ def open_session(
     label: str = "events",
     not_protected: str | None = None,
     attribution: str | None = None,
+    metres: float | None = None,
     seed: int = 0,
 ) -> Session:
     """The session for what was given; see `serve`."""
@@ -124,20 +128,22 @@ def open_session(
         msg = "give release=, a map that was published, or events=, private ones to draw a release from; not both"
         raise ValueError(msg)
     if events is not None:
-        return PrivateEvents(events, ledger, name=name, label=label, not_protected=not_protected, attribution=attribution)
+        return PrivateEvents(
+            events, ledger, name=name, label=label, not_protected=not_protected, attribution=attribution, metres=metres
+        )
     if ledger is not None:
         msg = "ledger= is charged for releases of events=, which is missing; count them with privacy.count_events"
         raise ValueError(msg)
     if isinstance(release, Release):
-        return PublishedMap(release, name=name, label=label)
+        return PublishedMap(release, name=name, label=label, metres=metres)
     if release is not None:
         if graph is None:
             msg = "a release is read from its folder together with graph=, the public graph it was made on"
             raise ValueError(msg)
-        return PublishedMap(read_release(release, graph), name=name, label=label)
+        return PublishedMap(read_release(release, graph), name=name, label=label, metres=metres)
     if graph is None:
         return GeneratedCity(city(4600, seed=seed), name=name or "Generated city", label=label, seed=seed, metres=1.0)
-    return GeneratedCity(graph, name=name or "Generated counts", label=label, seed=seed)
+    return GeneratedCity(graph, name=name or "Generated counts", label=label, seed=seed, metres=metres)
 
 
 def _print_address(address: str) -> None:

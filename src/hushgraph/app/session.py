@@ -19,7 +19,7 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
-from hushgraph.app.packing import drawing_order, pack_graph
+from hushgraph.app.packing import checked_metres, drawing_order, pack_graph
 from hushgraph.app.view import Wish, methods_for, view
 from hushgraph.checks import checked_number, checked_seed
 from hushgraph.graph import Graph, checked_graph
@@ -73,7 +73,7 @@ class GeneratedCity:
     def __init__(
         self, graph: Graph, *, name: str, label: str = "events", delta: float = 1e-6, seed: int = 0, metres: float | None = None
     ):
-        self.metres = metres
+        self.metres = checked_metres(metres)
         self.graph, self.name, self.label = _mappable(graph), name, label
         self.delta, self.seed = checked_delta(delta), checked_seed(seed)
         self.truth = hotspot_counts(graph, total=PER_NODE * graph.n, seed=seed)
@@ -104,19 +104,19 @@ class GeneratedCity:
 class PublishedMap:
     """A release that exists: its map, and what denoising makes of it."""
 
-    def __init__(self, published: Release, *, name: str | None = None, label: str = "events"):
+    def __init__(self, published: Release, *, name: str | None = None, label: str = "events", metres: float | None = None):
         if published.windows is not None:
             msg = (
                 "the explorer shows one map, and this release is one over time windows; denoise it with denoise() and plot a column"
             )
             raise ValueError(msg)
-        self.published, self.graph = published, _mappable(published.graph)
+        self.published, self.graph, self.metres = published, _mappable(published.graph), checked_metres(metres)
         self.name, self.label = name or str(published.ledger["dataset"]), label
         self.order = drawing_order(self.graph)
 
     def describe(self) -> dict:
         return {
-            **_described(self.graph, self.order, "release", self.name, self.label),
+            **_described(self.graph, self.order, "release", self.name, self.label, metres=self.metres),
             "delta": self.published.delta,
             "unit": self.published.unit or "unit",
             "sensitivity_squared": str(self.published.sensitivity_squared),
@@ -148,9 +148,10 @@ class PrivateEvents:
         label: str = "events",
         not_protected: str | None = None,
         attribution: str | None = None,
+        metres: float | None = None,
     ):
         ledger = _checked_ledger(counts, ledger)
-        self.graph, self.ledger = _mappable(counts.graph), ledger
+        self.graph, self.ledger, self.metres = _mappable(counts.graph), ledger, checked_metres(metres)
         self.name, self.label = name or ledger.dataset, label
         self.not_protected, self.attribution = not_protected, attribution
         self.caps, self.adjacency, self.squared = dict(counts.caps), counts.adjacency, counts.sensitivity_squared
@@ -162,7 +163,7 @@ class PrivateEvents:
 
     def describe(self) -> dict:
         return {
-            **_described(self.graph, self.order, "private", self.name, self.label),
+            **_described(self.graph, self.order, "private", self.name, self.label, metres=self.metres),
             "delta": self.ledger.delta,
             "unit": self.ledger.unit,
             "sensitivity_squared": str(self.squared),
@@ -201,7 +202,7 @@ class PrivateEvents:
             "method": wish.method_now,
             "settled": not wish.moving,
             "sigma": row.sigma,
-            "errors": {"noisy": row.error_noisy, "denoised": row.error_denoised},
+            "errors": {"noisy": row.sigma, "denoised": row.error_denoised},
             "region": {"nodes": row.smallest_region, "reliable": plan.reliable, "possible": row.smallest_region <= self.graph.n},
         }
 

@@ -11,7 +11,7 @@ import typer
 
 from hushgraph.cli.counting import Counting
 from hushgraph.cli.graph_reading import GraphReading
-from hushgraph.cli.options import AsJson, KeyFile, Quiet, grouped, key_of
+from hushgraph.cli.options import AsJson, KeyFile, Metres, Quiet, grouped, key_of
 from hushgraph.cli.terminal import Terminal, open_terminal
 
 _DATA, _PAGE = "What is shown", "The page"
@@ -42,6 +42,7 @@ def explore(
     attribution: Annotated[
         str | None, typer.Option(help="Source of the graph: '© OpenStreetMap contributors', say.", rich_help_panel=_PAGE)
     ] = None,
+    metres: Metres = None,
     port: Annotated[int, typer.Option(min=0, max=65_535, help="0: any that is free.", rich_help_panel=_PAGE)] = 0,
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Only say the address.", rich_help_panel=_PAGE)] = False,
     key_file: KeyFile = None,
@@ -72,7 +73,7 @@ def explore(
         try:
             serve(
                 graph=graph, release=release, events=counts, ledger=ledger, name=name, label=label, not_protected=not_protected,
-                attribution=attribution, port=port, open_browser=not no_browser, on_ready=on_ready,
+                attribution=attribution, metres=metres, port=port, open_browser=not no_browser, on_ready=on_ready,
             )  # fmt: skip
         except KeyboardInterrupt:
             if not started:

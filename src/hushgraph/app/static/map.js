@@ -4,7 +4,7 @@
    Load map_data.js, map_paint.js, map_hands.js and map.js, in this order, and map.css. Pages use one global, HushMap.
 
    Data (made by hushgraph.app.packing):
-     const graph = await HushMap.unpackGraph(json)     // {n, x, y, ends, metres}: Float32Array x, y; Uint32Array ends (2 per edge)
+     const graph = await HushMap.unpackGraph(json)     // {n, x, y, ends, labels, ...}: Float32Array x, y; Uint32Array ends (2 per edge)
      const values = await HushMap.unpack(json)         // Float32Array, one value per node, in the order of the packed graph
    In Python:
      order = drawing_order(graph)                      # once per graph: neighbours on the map become neighbours in the file
@@ -74,6 +74,7 @@ const HushMap = (() => {
     const ticks = make("div", "ticks", key);
     const unit = make("span", "unit", bar, label);
     const rule = make("span", "ruler", bar);
+    rule.append(make("i", "length"), make("span", "metres"));
     const button = make("button", "fit", bar, fitLabel);
     canvas.tabIndex = 0;
     canvas.setAttribute("role", "application");
@@ -253,6 +254,7 @@ const HushMap = (() => {
       if (node < 0) return hide();
       const places = digits ?? Math.max(0, Math.min(6, 1 - Math.floor(Math.log10((shown[1] - shown[0]) / 20))));
       hover.replaceChildren();
+      if (graph.labels) make("div", "node", hover, graph.labels[node]);
       maps.forEach((one, p) => {
         const line = make("div", "line", hover);
         make("span", "key", line, one.title);

@@ -48,7 +48,8 @@ const HushMapData = (() => {
         ends[2 * e + 1] = i + offsets[e];
       }
     }
-    return { n: x.length, x, y, ends, metres: packed.metres };
+    const labels = packed.labels ? JSON.parse(new TextDecoder().decode(await inflate(packed.labels))) : null;
+    return { n: x.length, x, y, ends, labels, metres: packed.metres, latitude: packed.latitude };
   }
 
   // ---- what is worked out once for a graph -----------------------------------------------------------------------------

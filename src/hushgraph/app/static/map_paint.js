@@ -47,9 +47,10 @@ const HushMapPaint = (() => {
     return kept.length ? kept[Math.min(kept.length - 1, Math.floor(share * kept.length))] : 0;
   }
 
+  /* The largest of 1, 2, 5, 10, ... that is no larger. */
   const round125 = (most) => {
     const decade = 10 ** Math.floor(Math.log10(most));
-    return [5, 2, 1].find((f) => f * decade <= most) * decade;
+    return +([5, 2, 1].find((f) => f * decade <= most * (1 + 1e-9)) * decade).toPrecision(1);
   };
   /* To the next number of two digits, for the ends of a legend. */
   const roundUp = (v) => {
@@ -121,7 +122,7 @@ const HushMapPaint = (() => {
       if (v < least) least = v;
       if (v > most) most = v;
     }
-    const low = fixed ? range[0] : Math.max(range[0], Math.min(least, 0)), high = range[1];
+    const low = fixed ? range[0] : Math.max(range[0], least < 0 ? -roundUp(-least) : 0), high = range[1];
     const spot = (v) => Math.sign(v) * scheme.bend(Math.abs(v) / (v < 0 ? -range[0] || 1 : high));
     const share = (v) => (spot(v) - spot(low)) / (spot(high) - spot(low) || 1);
     [ramp.width, ramp.height] = [256, 1];
@@ -147,13 +148,24 @@ const HushMapPaint = (() => {
     }
   }
 
-  /* A bar of a round length, where lengths are known. */
+  /* Metres in one unit of x at the middle of the view: degrees of longitude shrink towards the poles. */
+  function metresPerUnit({ metres, latitude }, y) {
+    if (!metres || !latitude) return metres;
+    const cosine = (degrees) => Math.cos((Math.min(Math.abs(degrees), 89.9) * Math.PI) / 180);
+    return (metres * cosine(latitude.south + y / latitude.degree)) / cosine(latitude.true);
+  }
+
+  /* A bar of a round length, where lengths are known; `element` holds the bar and its text. */
   function ruler(element, graph, view, scale) {
-    element.hidden = !graph.metres;
+    const unit = metresPerUnit(graph, view.y);
+    element.hidden = !unit;
     if (element.hidden) return;
-    const metres = round125((90 * graph.metres) / scale);
-    element.style.width = `${(metres / graph.metres) * scale}px`;
-    element.textContent = metres >= 1000 ? `${metres / 1000} km` : `${+metres.toPrecision(1)} m`;
+    const metres = round125((90 * unit) / scale);
+    const text = metres >= 1000 ? `${(metres / 1000).toLocaleString("en-GB")} km` : `${metres} m`;
+    element.firstChild.style.width = `${(metres / unit) * scale}px`;
+    element.lastChild.textContent = text;
+    element.setAttribute("role", "img");
+    element.setAttribute("aria-label", `Scale bar: ${text}`);
   }
 
   return { NONE, SCHEMES, table, leveller, quantile, roundUp, written, strokes, raster, legend, ruler };
