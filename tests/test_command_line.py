@@ -670,11 +670,43 @@ def test_explore_hands_over_what_was_given(town, ledger, served):
         1,
     )
     lines = good(*command, "--max-distance", 200, "--json").stdout.splitlines()
-    assert [json.loads(line) for line in lines] == [{"command": "explore", "address": "http://127.0.0.1:1234/#token=abc"}]
+    place = str(Path(ledger).parent / "hushgraph-releases")
+    assert [json.loads(line) for line in lines] == [
+        {"command": "explore", "address": "http://127.0.0.1:1234/#token=abc", "releases": place}
+    ]
+    assert str(served[1]["keep"]) == place
     assert (served[0]["open_browser"], served[0]["graph"]) == (False, None)
     assert served[1]["events"].sensitivity_squared == 2
     assert served[1]["ledger"].dataset == "trips"
     assert Ledger.open(ledger).spent == 0
+
+
+def test_explore_says_where_releases_are(town, ledger, monkeypatch, tmp_path):
+    """At the start, as they are drawn and at the end; one that could not be saved is told even under --quiet."""
+    from hushgraph.app.keeping import Kept
+
+    def serve(**given):
+        given["on_ready"]("http://127.0.0.1:1234/#token=abc")
+        given["on_release"](Kept(1, given["keep"] / "release-1"))
+        given["on_release"](Kept(2, None, "No space left on device"))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("hushgraph.app.server.serve", serve)
+    bounds = ["--max-nodes", 2, "--max-per-node", 1, "--max-distance", 200]
+    command = ["explore", "--events", town.trips, "--graph", town.streets, "--ledger", ledger, *bounds, "-o", tmp_path / "kept"]
+    told = good(*command)
+    assert f"Releases that you draw are saved in {tmp_path / 'kept'}." in told.stdout
+    assert told.stdout.count(str(tmp_path / "kept" / "release-1")) == 2
+    assert "Not saved: release 2 (gone, unless you downloaded it)" in told.stdout
+    assert "Release 2 could not be saved (No space left on device): download it" in told.stderr
+    quiet = good(*command, "--quiet")
+    assert quiet.stdout == "The explorer is at http://127.0.0.1:1234/#token=abc\n"
+    assert "Release 2 could not be saved" in quiet.stderr
+    lines = [json.loads(line) for line in good(*command, "--json").stdout.splitlines()]
+    assert lines[1:] == [
+        {"command": "explore", "release": 1, "folder": str(tmp_path / "kept" / "release-1"), "fault": None},
+        {"command": "explore", "release": 2, "folder": None, "fault": "No space left on device"},
+    ]
 
 
 def test_explore_starts_and_ends():
@@ -702,6 +734,8 @@ def test_explore_needs_data_that_go_together(town, ledger, served):
         ["--events", town.trips, "--graph", town.streets, "--ledger", ledger],
         ["--release", "nowhere", "--events", town.trips, "--graph", town.streets],
         ["--port", 70_000],
+        ["--out", "kept"],
+        ["--events", town.trips, "--graph", town.streets, "--ledger", ledger, "--out", town.trips],
     ):
         assert run("explore", "--no-browser", *wrong).exit_code == 2
     assert not served

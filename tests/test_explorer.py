@@ -1,11 +1,17 @@
 """The explorer without a browser: its numbers, what private events may show, one charge one draw, who is answered."""
 
 import asyncio
+import errno
 import io
 import json
+import os
+import re
+import signal
+import subprocess
 import sys
 import threading
 import zipfile
+from contextlib import suppress
 
 import httpx
 import numpy as np
@@ -13,11 +19,23 @@ import pytest
 
 import hushgraph as hg
 from hushgraph.app.guard import HEADERS, MOST_BYTES, TOKEN_HEADER, refusal
-from hushgraph.app.server import UNEXPECTED, application, open_session, parsed, read_order, read_wish, serve
+from hushgraph.app.packing import MAP_SCRIPTS
+from hushgraph.app.server import FILES, STATIC, UNEXPECTED, application, open_session, parsed, read_order, read_wish, serve
 from hushgraph.app.session import GeneratedCity, Order, PrivateEvents, PublishedMap, Refused, checked_epsilon_on_page
 from hushgraph.app.turns import Superseded, Turns
 from hushgraph.app.view import METHODS, SLOW, Wish, methods_for, risk_curves
-from hushgraph.privacy import CountMap, Ledger, LedgerError, analytic_sigma, count_events, declare_counts, release, simulate
+from hushgraph.privacy import (
+    CountMap,
+    Ledger,
+    LedgerError,
+    Release,
+    analytic_sigma,
+    count_events,
+    declare_counts,
+    read_release,
+    release,
+    simulate,
+)
 
 TOKEN, PORT = "a-token", 8123
 HOST = f"127.0.0.1:{PORT}"
@@ -158,7 +176,9 @@ def test_neighbouring_data_give_the_same_answers_before_the_draw(graph, events, 
     answers = []
     for name, data in {"all": events, "without": without, "empty": empty}.items():
         (tmp_path / name).mkdir()
-        answers.append(everything_before_the_draw(PrivateEvents(counted(graph, data), new_ledger(tmp_path / name))))
+        answers.append(
+            everything_before_the_draw(PrivateEvents(counted(graph, data), new_ledger(tmp_path / name), keep=tmp_path / "kept"))
+        )
     assert answers[0] == answers[1] == answers[2]
 
 
@@ -221,6 +241,137 @@ def test_the_download_is_the_release_with_its_certificate(private, graph):
     private.ledger.verify(certificate)
     assert head == "node,x,y,noisy,denoised,expected_error"
     assert (certificate["epsilon"], certificate["not_protected"], certificate["denoised"]["method"]) == (0.5, "drivers", "let")
+
+
+# ---- releases are kept ---------------------------------------------------------------------------------------------------
+
+
+def test_a_release_is_in_its_folder_before_it_is_shown(private, graph, tmp_path):
+    assert not private.keep.exists()
+    assert private.describe()["keep"] == str(tmp_path / "hushgraph-releases")
+    found = private.draw(Order(0.5, 1, True))
+    folder = tmp_path / "hushgraph-releases" / "release-1"
+    assert (found["kept"], found["fault"]) == (str(folder), "")
+    assert np.array_equal(read_release(folder, graph).values, private.releases[0].values)
+    private.ledger.verify(json.loads((folder / "certificate.json").read_text()))
+    assert private.describe()["kept"] == str(folder)  # after a reload, too
+    assert [path.name for path in private.keep.iterdir()] == ["release-1"]  # no draft is left
+
+
+def test_kept_releases_replace_nothing(graph, events, tmp_path):
+    kept = tmp_path / "mine"
+    (kept / "release-1").mkdir(parents=True)
+    (kept / "release-3").write_text("a file of that name")
+    session = PrivateEvents(counted(graph, events), new_ledger(tmp_path), keep=kept)
+    places = [session.draw(Order(0.2, number, True))["kept"] for number in (1, 2)]
+    assert places == [str(kept / "release-2"), str(kept / "release-4")]
+    assert list((kept / "release-1").iterdir()) == []
+    assert (kept / "release-3").read_text() == "a file of that name"
+
+
+def test_a_name_that_another_program_takes_meanwhile_is_left_alone(private, monkeypatch):
+    usual, theirs = Release.export, private.keep / "release-1"
+
+    def slow(self, folder, **options):
+        if not theirs.exists():
+            theirs.mkdir(parents=True)
+            (theirs / "theirs").touch()
+        return usual(self, folder, **options)
+
+    monkeypatch.setattr(Release, "export", slow)
+    assert private.draw(Order(0.5, 1, True))["kept"] == str(private.keep / "release-2")
+    assert [path.name for path in theirs.iterdir()] == ["theirs"]
+
+
+@pytest.mark.parametrize("fault", ["full disk", "a file in the way", "no memory"])
+def test_a_release_that_cannot_be_saved_is_shown_and_can_be_downloaded(private, graph, monkeypatch, fault):
+    said = {"full disk": "No space left on device", "a file in the way": "File exists", "no memory": "the files could not be made"}
+    told = []
+    private._on_release = told.append
+    with monkeypatch.context() as broken:
+        if fault == "a file in the way":
+            private.keep.write_text("")
+        elif fault == "full disk":
+
+            def full(descriptor):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+            broken.setattr("hushgraph.privacy.certificate.os.fsync", full)
+        else:
+
+            def short(*args, **options):
+                raise MemoryError("p041273 was at node 17")
+
+            broken.setattr("hushgraph.privacy.certificate.denoise", short)
+        found = private.draw(Order(0.5, 1, True))
+    assert (found["draws"], found["kept"], found["fault"]) == (1, None, said[fault])
+    assert "download it" in str(told[0])
+    assert len(private.ledger) == 2
+    assert "maps" in private.look(Wish(0.5, method="let", plan=False))
+    assert list(private.keep.glob("*")) == []
+    with zipfile.ZipFile(io.BytesIO(private.download(Wish(0.5, method="let")))) as archive:
+        private.ledger.verify(json.loads(archive.read("release/certificate.json")))
+
+
+def test_places_where_nothing_can_be_kept_are_refused_before_any_charge(graph, events, tmp_path):
+    (tmp_path / "file").write_text("")
+    ledger = new_ledger(tmp_path)
+    for wrong in (tmp_path / "file", tmp_path / "file" / "kept"):
+        with pytest.raises(NotADirectoryError, match="keep="):
+            open_session(events=counted(graph, events), ledger=ledger, keep=wrong)
+    with pytest.raises(ValueError, match="keep="):
+        open_session(graph=graph, keep=tmp_path)
+    assert len(ledger) == 1
+
+
+ENDING = """
+import sys, time
+import hushgraph as hg
+from hushgraph.app.server import serve
+from hushgraph.privacy import Ledger, count_events
+from hushgraph.privacy.release import Release
+usual = Release.export
+def slow(self, folder, **options):
+    print("drawing", flush=True)
+    time.sleep(1.5)
+    return usual(self, folder, method="let")
+Release.export = slow
+graph = hg.datasets.city(300)
+counts = count_events(graph, hg.datasets.trips(graph, n_people=300), unit="person", adjacency="add-remove", max_nodes=2, max_per_node=1)
+ledger = Ledger.create(sys.argv[1], dataset="trips", unit="person", adjacency="add-remove", epsilon=1, delta=1e-6)
+try:
+    serve(events=counts, ledger=ledger, open_browser=False, on_ready=lambda address: print(address, flush=True))
+except KeyboardInterrupt:
+    print("ended", flush=True)
+"""
+
+
+def test_ctrl_c_while_a_release_is_on_its_way_does_not_lose_it(tmp_path):
+    command = [sys.executable, "-c", ENDING, str(tmp_path / "budget.db")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            url, token = process.stdout.readline().split("#token=")
+            order = {"epsilon": 0.5, "number": 1, "public_graph": True}
+            headers = {TOKEN_HEADER: token.strip()}
+
+            def draw():
+                with httpx.Client(base_url=url, transport=httpx.HTTPTransport(retries=20)) as web, suppress(httpx.HTTPError):
+                    web.post("/api/draw", json=order, headers=headers, timeout=60)
+
+            drawing = threading.Thread(target=draw)
+            drawing.start()
+            assert process.stdout.readline() == "drawing\n"
+            process.send_signal(signal.SIGINT)
+            out, _ = process.communicate(timeout=60)
+            drawing.join()
+        finally:
+            process.kill()
+    folder = tmp_path / "hushgraph-releases" / "release-1"
+    assert out.splitlines() == [f"Release 1 is in {folder}.", "ended"]
+    Ledger.open(tmp_path / "budget.db").verify(json.loads((folder / "certificate.json").read_text()))
+
+
+# ---- afterwards ---------------------------------------------------------------------------------------------------------
 
 
 def test_what_is_shown_after_the_draw_comes_from_the_release_alone(private, graph):
@@ -382,9 +533,20 @@ def test_a_draw_is_never_given_up(private):
 # ---- who is answered ----------------------------------------------------------------------------------------------------
 
 
+def test_every_file_of_the_pages_is_served_or_written_into_reports():
+    static = {path.name: path for path in STATIC.iterdir()}
+    assert set(static) == {*FILES, "explorer.html", "report.html", "report.css", "report.js"}
+    asked = re.findall(r'(?:src|href)="/static/(.*?)"', static["explorer.html"].read_text(encoding="utf-8"))
+    assert sorted(asked) == sorted(FILES)
+    scripts = [name for name in asked if name.startswith("map") and name.endswith(".js")]
+    assert tuple(scripts) == MAP_SCRIPTS  # in the order of loading
+    for path in static.values():
+        assert len(path.read_text(encoding="utf-8").splitlines()) < 400, path.name
+
+
 def test_the_page_and_its_files_are_served_with_strict_headers(graph):
     page = Page(GeneratedCity(graph, name="city"))
-    for path in ("/", "/static/explorer.js", "/static/explorer.css", "/static/risk_chart.js", "/static/icon.svg", "/api/start"):
+    for path in ("/", *(f"/static/{name}" for name in FILES), "/api/start"):
         answer = page.get(path)
         assert answer.status_code == 200
         assert all(answer.headers[name] == value for name, value in HEADERS.items())

@@ -58,7 +58,7 @@ class Page(HTMLParser):
 
 
 def unpacked(packed: dict) -> np.ndarray:
-    """What map.js does, in Python."""
+    """What map_data.js does, in Python."""
     planes = np.frombuffer(zlib.decompress(base64.b64decode(packed["data"])), np.uint8).reshape(packed["bytes"], -1)
     zigzag = sum(plane.astype(np.int64) << (8 * k) for k, plane in enumerate(planes))
     whole = (zigzag >> 1) ^ -(zigzag & 1)
@@ -133,6 +133,30 @@ def test_degrees_become_metres_and_planar_units_stay_unknown():
     assert pack_graph(hg.Graph.from_edges(edges, coords=square), np.arange(4))["metres"] is None
 
 
+def test_a_scale_bar_is_told_the_latitudes_and_no_unit_is_invented(city, tmp_path):
+    graph = hg.Graph.from_edges([[0, 1]], coords=[[10, 40], [10, 60]], crs="lonlat")
+    packed = pack_graph(graph, np.arange(2), metres=5.0)
+    assert packed["metres"] == 1.0  # degrees have a length of their own
+    assert packed["latitude"] == {"south": 40.0, "true": 50.0, "degree": pytest.approx(110_540)}
+    for metres in (None, 2.5):
+        planar = data_of(written(tmp_path, *city, metres=metres))["graph"]
+        assert (planar["metres"], planar["latitude"]) == (metres, None)
+    with pytest.raises(ValueError, match="metres"):
+        write_report(tmp_path / "x.html", *city, metres=0)
+
+
+def test_names_of_nodes_travel_with_the_map_if_they_are_few():
+    names = ["</script><b>", "1,5", 'a "quoted" one', "Straße\n7", "x" * 300, "\ud800"]
+    graph = hg.Graph.from_edges([[0, 1], [4, 5]], n=6, coords=np.eye(6)[:, :2], labels=names)
+    order = np.array([3, 0, 1, 2, 4, 5])
+    packed = pack_graph(graph, order)["labels"]
+    found = json.loads(zlib.decompress(base64.b64decode(packed)))
+    assert found == [names[3], names[0], names[1], names[2], "x" * 59 + "…", "?"]
+    assert pack_graph(hg.datasets.grid(2, 3), np.arange(6))["labels"] is None
+    many = hg.Graph.from_edges(np.empty((0, 2), int), n=200_001, coords=np.zeros((200_001, 2)), labels=np.arange(200_001))
+    assert pack_graph(many, np.arange(many.n))["labels"] is None
+
+
 def test_order_follows_the_map():
     graph = hg.datasets.city(500)
     place, order = planar_places(graph)[0], drawing_order(graph)
@@ -203,7 +227,7 @@ def test_hostile_words_stay_words(city, tmp_path):
 
 def test_colours_can_be_told_apart_by_lightness_alone():
     """Away from zero every colour is darker than the one before, so that the colour-blind and grey printers see the order too."""
-    script = (files("hushgraph.app") / "static" / "map.js").read_text(encoding="utf-8")
+    script = (files("hushgraph.app") / "static" / "map_paint.js").read_text(encoding="utf-8")
     ramps = [re.findall(r"#[0-9a-f]{6}", ramp) for ramp in re.findall(r"(?:above|below): \[(.*?)\]", script)]
     assert [len(ramp) for ramp in ramps] == [4, 8, 2, 7]
     for ramp in (ramps[0][::-1], ramps[1], ramps[3]):

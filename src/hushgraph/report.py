@@ -21,7 +21,7 @@ import numpy as np
 import hushgraph
 from hushgraph.app.charts import figure, histogram, spread
 from hushgraph.app.explanation import explanation
-from hushgraph.app.packing import decimal_step, drawing_order, pack_graph, pack_values
+from hushgraph.app.packing import MAP_SCRIPTS, checked_metres, decimal_step, drawing_order, pack_graph, pack_values
 from hushgraph.app.wording import METHODS, certificate_table, epsilon_sentence
 from hushgraph.checks import checked_number, shown
 from hushgraph.graph import Graph, checked_graph
@@ -33,7 +33,7 @@ from hushgraph.text_files import replacing
 
 def write_report(
     path, graph: Graph, noisy, result: Denoised, *, title: str | None = None, data: str | None = None,
-    certificate: dict | None = None, epsilon: float | None = None,
+    certificate: dict | None = None, epsilon: float | None = None, metres: float | None = None,
 ) -> Path:  # fmt: skip
     """Write what went in, what was done and what came out as one self-contained HTML file.
 
@@ -54,6 +54,8 @@ def write_report(
         That of a release; taken from `noisy` if it is one.
     epsilon : float, optional
         For noise that was added for privacy by other means, or simulated: the report says what it means.
+    metres : float, optional
+        Metres in one unit of planar coordinates, for the maps' scale bar; known for longitudes and latitudes.
 
     Returns
     -------
@@ -67,7 +69,7 @@ def write_report(
     >>> write_report("report.html", graph, noisy, hg.denoise(graph, noisy, sigma=1))  # doctest: +SKIP
     PosixPath('report.html')
     """
-    story = Story.of(checked_graph(graph), noisy, result, title, data, certificate, epsilon)
+    story = Story.of(checked_graph(graph), noisy, result, title, data, certificate, epsilon, metres)
     with replacing(path) as file:  # whoever opens it sees all of it
         file.write(_page(story).encode())
     return Path(path)
@@ -88,9 +90,10 @@ class Story:
     certificate: dict | None
     epsilon: float | None
     simulated: bool
+    metres: float | None = None
 
     @classmethod
-    def of(cls, graph: Graph, noisy, result: Denoised, title, data, certificate, epsilon) -> Story:
+    def of(cls, graph: Graph, noisy, result: Denoised, title, data, certificate, epsilon, metres=None) -> Story:
         """Checked: the parts must belong together."""
         if not isinstance(result, Denoised):
             msg = f"result must be what denoise returns; got {type(result).__name__}"
@@ -124,6 +127,7 @@ class Story:
             certificate=certificate,
             epsilon=epsilon if epsilon is None else checked_number("epsilon", epsilon, "a number of at least 0", least=0),
             simulated=isinstance(noisy, Noisy) and noisy.kind == "simulation",
+            metres=checked_metres(metres),
         )
 
     @property
@@ -152,11 +156,10 @@ def _column_names(noisy, denoised: np.ndarray) -> list[str]:
 
 def _page(story: Story) -> str:
     static = files("hushgraph.app") / "static"
-    read = {
-        name: (static / name).read_text(encoding="utf-8")
-        for name in ("map.js", "map.css", "report.js", "report.css", "report.html")
-    }
-    script, style = "\n".join([read["map.js"], read["report.js"]]), "\n".join([read["map.css"], read["report.css"]])
+    script, style, page = (
+        "\n".join((static / name).read_text(encoding="utf-8") for name in names)
+        for names in ((*MAP_SCRIPTS, "report.js"), ("map.css", "report.css"), ("report.html",))
+    )
     policy = f"default-src 'none'; script-src {_digest(script)}; style-src {_digest(style)}; base-uri 'none'; form-action 'none'"  # no network, no other script, not even one that a hostile label might smuggle in
     sections = [
         _head(story),
@@ -168,7 +171,7 @@ def _page(story: Story) -> str:
         _technical(story),
         _foot(story),
     ]
-    return Template(read["report.html"]).substitute(
+    return Template(page).substitute(
         policy=policy,
         title=escape(story.title),
         style=style,
@@ -204,7 +207,7 @@ def _packed(story: Story) -> dict:
             parts["error"] = pack_values(story.error[order, k], step=step / 10)
         columns.append(parts)
     return {
-        "graph": pack_graph(story.graph, order),
+        "graph": pack_graph(story.graph, order, metres=story.metres),
         "columns": columns,
         "digits": max(0, -round(np.log10(step))),
         "fit": "Whole map",

@@ -201,6 +201,27 @@ def test_wheel_and_drag_move_both_maps_alike(browser, city):
     tab.end()
 
 
+def test_the_city_has_a_scale_bar_and_a_map_of_unknown_unit_none(browser, city):
+    tab = Explorer(browser, served())  # the generated city is in metres
+    seen = []
+    for _ in range(3):
+        wide = tab.page.eval_on_selector(".hush-map-length", "(bar) => bar.getBoundingClientRect().width")
+        text = tab.text(".hush-map-metres")
+        metres = float(text.split()[0]) * (1000 if text.endswith("km") else 1)
+        scale = float(tab.page.eval_on_selector(CANVAS, "(canvas) => canvas.dataset.view").split()[2])
+        assert metres == pytest.approx(wide / scale, rel=0.03)
+        seen.append(metres)
+        tab.page.focus(CANVAS)
+        for _ in range(4):
+            tab.page.keyboard.press("+")
+        tab.page.wait_for_timeout(200)
+    assert seen[0] > seen[1] > seen[2]
+    tab.end()
+    tab = Explorer(browser, city)
+    assert tab.page.locator(".hush-map-ruler").is_hidden()
+    tab.end()
+
+
 # ---- private events -----------------------------------------------------------------------------------------------------
 
 
@@ -224,6 +245,10 @@ def test_private_events_from_the_slider_to_a_paid_release(browser, graph, tmp_pa
     tab.page.click("#cancel")
     assert len(ledger) == 1
     certificate = drawn(tab, "0.5")
+    folder = tmp_path / "hushgraph-releases" / "release-1"
+    assert json.loads((folder / "certificate.json").read_text())["ledger"] == certificate["ledger"]
+    assert "charged and saved in hushgraph-releases/release-1" in tab.text("#draw-note")
+    assert tab.page.get_attribute("#draw-note", "title") == str(folder)
     tab.page.screenshot(path=pictures / "explorer-release-1280.png")
     assert tab.page.eval_on_selector(CANVAS, HASHES) != streets
     assert tab.page.is_disabled("#slider")
@@ -242,6 +267,34 @@ def test_private_events_from_the_slider_to_a_paid_release(browser, graph, tmp_pa
     assert tab.page.is_disabled("#draw-button")
     assert "budget does not allow" in tab.text("#draw-note")
     tab.settle()
+    tab.end()
+
+
+def test_a_release_that_could_not_be_saved_must_be_downloaded_now(browser, graph, tmp_path, pictures):
+    kept = tmp_path / "kept"
+    tab = Explorer(browser, served(events=counted(graph), ledger=new_ledger(tmp_path), keep=kept, label="trips"))
+    tab.page.click("#draw-button")
+    assert str(kept) in tab.text("#keep-text")
+    tab.page.click("#cancel")
+    kept.write_text("a file where the folder should be")
+    tab.page.click("#draw-button")
+    tab.page.check("#attest")
+    tab.page.click("#go")
+    tab.page.wait_for_selector("#download:visible", timeout=30_000)
+    tab.settle()
+    assert "could not be saved (File exists). Download it now" in tab.text("#draw-note")
+    assert "warning" in tab.page.get_attribute("#draw-note", "class")
+    assert tab.page.locator(".hush-map-title:visible").count() == 2  # and it is shown
+    tab.page.screenshot(path=pictures / "explorer-unsaved-1280.png")
+    asked = []
+    tab.page.on("dialog", lambda dialog: (asked.append(dialog.type), dialog.accept()))
+    tab.page.reload()
+    assert asked == ["beforeunload"]  # whoever leaves is asked
+    tab.settle()
+    assert "Download it now" in tab.text("#draw-note")  # still after a reload
+    with tab.page.expect_download() as download:
+        tab.page.click("#download")
+    assert zipfile.is_zipfile(download.value.path())
     tab.end()
 
 

@@ -157,6 +157,73 @@ def test_a_pointer_shows_the_values_of_a_node(offline_tab, city, report):
     assert tab.page.locator("#maps .hush-map-ring:visible").count() == 2
 
 
+def test_the_scale_bar_is_right_at_every_zoom_and_latitude(offline_tab, tmp_path):
+    """A grid of degrees from 30 to 60 north: the bar has a round length, and the right one for the middle of the view."""
+    square = hg.datasets.grid(31, 31)
+    lonlat = hg.Graph(square.adjacency, coords=square.coords / np.ptp(square.coords, axis=0) * 30 + [0, 60], crs="lonlat")
+    assert lonlat.coords[:, 1].min() == pytest.approx(30)
+    noisy = np.random.default_rng(0).normal(0, 1, lonlat.n)
+    result = hg.denoise(lonlat, noisy, sigma=1.0, method="sgwt_sure")
+    tab = opened(offline_tab(), write_report(tmp_path / "lonlat.html", lonlat, noisy, result))
+    tab.page.focus(CANVAS)
+    seen = set()
+    for key in ("", "+", "ArrowUp", "+", "ArrowUp", "+", "ArrowUp", "+", "ArrowUp", "ArrowUp", "ArrowUp", "+", "+", "ArrowDown"):
+        if key:
+            tab.page.keyboard.press(key)
+        _, y, scale = settled(tab)
+        text = tab.page.locator("#maps .hush-map-metres").inner_text()
+        assert re.fullmatch(r"[125]0*(,000)* k?m", text), text
+        metres = float(text.split()[0].replace(",", "")) * (1000 if text.endswith("km") else 1)
+        wide = tab.page.eval_on_selector("#maps .hush-map-length", "(bar) => bar.getBoundingClientRect().width")
+        assert 30 <= wide <= 90.5
+        latitude = np.radians([30 + y / 110_540, 45])
+        shrinking = np.cos(latitude[0]) / np.cos(latitude[1])
+        assert wide / scale * shrinking == pytest.approx(metres, rel=0.03)
+        seen.add(text)
+    assert len(seen) >= 4
+    assert tab.page.locator("#maps .hush-map-ruler").get_attribute("aria-label") == f"Scale bar: {text}"
+
+
+@pytest.mark.parametrize("metres", [None, 2.0])
+def test_a_planar_map_has_a_scale_bar_only_if_its_unit_is_known(offline_tab, city, tmp_path, metres):
+    tab = opened(offline_tab(), write_report(tmp_path / "city.html", *city, metres=metres))
+    bar = tab.page.locator("#maps .hush-map-ruler")
+    assert bar.is_visible() == (metres is not None)
+    if metres is not None:
+        wide = tab.page.eval_on_selector("#maps .hush-map-length", "(bar) => bar.getBoundingClientRect().width")
+        shown = bar.inner_text().strip()
+        told = float(shown.split()[0]) * (1000 if shown.endswith("km") else 1)
+        assert told == pytest.approx(2.0 * wide / tab.view(CANVAS)[2], rel=0.03)
+
+
+@pytest.mark.parametrize("size", ["laptop", "phone"])
+def test_a_node_is_shown_with_its_name_as_text(offline_tab, city, tmp_path, size):
+    graph, noisy, result = city
+    names = [f"<b onclick=alert(1)>Corner & {k}</b>" for k in range(graph.n)]
+    named = hg.Graph(graph.adjacency, coords=graph.coords, labels=names)
+    node = int(np.argmax(result.signal))
+    tab = opened(offline_tab(size), write_report(tmp_path / "named.html", named, np.asarray(noisy.values), result))
+    place = graph.coords[node] - graph.coords.min(axis=0)
+    x, y, scale = tab.view(CANVAS)
+    box = tab.page.locator(CANVAS).bounding_box()
+    side = size == "laptop"
+    wide, high = box["width"] / (2 if side else 1), box["height"] / (1 if side else 2)
+    left, top = box["x"] + wide / 2 + (place[0] - x) * scale, box["y"] + high / 2 + 14 - (place[1] - y) * scale
+    if side:
+        tab.page.mouse.move(left, top)
+    else:
+        tab.page.touchscreen.tap(left, top)
+    text = tab.page.locator("#maps .hush-map-hover").inner_text()
+    assert names[node] in text
+    assert re.findall(r"Noisy|Denoised", text) == ["Noisy", "Denoised"]
+    assert tab.page.locator("#maps .hush-map-hover b").count() == 0
+    inside = tab.page.eval_on_selector(
+        "#maps .hush-map-hover", "(box) => { const r = box.getBoundingClientRect(); return [r.left, r.right]; }"
+    )
+    assert 0 <= inside[0] < inside[1] <= tab.page.viewport_size["width"]
+    assert tab.complaints == []
+
+
 def test_many_edges_become_pixels(offline_tab, tmp_path, pictures):
     """Above the limit of strokes the map is a raster, with as much ink in both halves."""
     graph = hg.datasets.roads(60_000)

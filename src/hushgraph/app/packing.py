@@ -1,12 +1,13 @@
 """Coordinates and values as the page reads them: fixed-point numbers, differences, byte planes, zlib, base64.
 
 A number becomes a whole multiple of `step`, the difference to the one before it, and then 1 to 4 bytes; all first bytes come
-first, then all second bytes, which zlib packs far better. The reader is `unpack` in `static/map.js`.
+first, then all second bytes, which zlib packs far better. The reader is `unpack` in `static/map_data.js`.
 """
 
 from __future__ import annotations
 
 import base64
+import json
 import zlib
 
 import numpy as np
@@ -14,9 +15,11 @@ import numpy as np
 from hushgraph.checks import checked_number, checked_real_array
 from hushgraph.graph import METRES_PER_DEGREE, Graph, checked_graph
 
+MAP_SCRIPTS = "map_data.js", "map_paint.js", "map_hands.js", "map.js"  # what reads and draws it, in the order of loading
 FINEST = 32  # coordinates are kept to this part of the typical edge, and are off by half of it at most
 _WIDEST = 2**30  # steps between two numbers: with its sign a difference fits 32 bits
 _CURVE_BITS = 16
+MOST_LABELS, LONGEST_LABEL = 200_000, 60  # of more nodes no names are sent, of longer names the beginning
 
 
 def drawing_order(graph: Graph) -> np.ndarray:
@@ -58,7 +61,7 @@ def pack_graph(graph: Graph, order: np.ndarray, *, metres: float | None = None) 
     order : (n,) node numbers
         From `drawing_order`; values are packed in the same order.
     metres : float, optional
-        Metres in one unit of planar coordinates; without it, planar maps have no scale bar.
+        Metres in one unit of planar coordinates; without it, planar maps have no scale bar. Degrees need none.
     """
     place, known = planar_places(graph)
     place = place[order]
@@ -72,8 +75,15 @@ def pack_graph(graph: Graph, order: np.ndarray, *, metres: float | None = None) 
         "y": y,
         "degrees": _packed_integers(np.bincount(ends[:, 0], minlength=graph.n), difference=False),
         "offsets": _packed_integers(ends[:, 1] - ends[:, 0], difference=False),
-        "metres": known if metres is None else checked_number("metres", metres, "a positive length in metres", above=0),
+        "metres": known if known is not None or metres is None else checked_metres(metres),
+        "latitude": _latitude(graph),
+        "labels": _packed_labels(graph, order),
     }
+
+
+def checked_metres(metres: float | None) -> float | None:
+    """Metres in one unit of planar coordinates, or None: not known."""
+    return None if metres is None else checked_number("metres", metres, "a positive length in metres", above=0)
 
 
 def pack_values(values, *, step: float) -> dict:
@@ -131,6 +141,24 @@ def _compressed(planes: bytes) -> bytes:
     """zlib for small numbers that look random: as small as its slowest level, six times as fast."""
     packer = zlib.compressobj(6, zlib.DEFLATED, zlib.MAX_WBITS, 9, zlib.Z_FILTERED)
     return packer.compress(planes) + packer.flush()
+
+
+def _latitude(graph: Graph) -> dict | None:
+    """For a scale bar that is right anywhere: a unit of x is a metre at the latitude `true` alone; y is 0 at `south`."""
+    if graph.crs != "lonlat" or graph.coords is None or not graph.n:
+        return None
+    latitude = graph.coords[:, 1]
+    return {"south": float(latitude.min()), "true": float(latitude.mean()), "degree": METRES_PER_DEGREE[1]}
+
+
+def _packed_labels(graph: Graph, order: np.ndarray) -> str | None:
+    """Names of the nodes, if they have any and are few enough. They are part of the graph, which is public."""
+    if graph.labels is None or graph.n > MOST_LABELS:
+        return None
+    names = [str(name) for name in graph.labels[order].tolist()]
+    names = [name if len(name) <= LONGEST_LABEL else f"{name[: LONGEST_LABEL - 1]}…" for name in names]
+    text = json.dumps(names, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+    return base64.b64encode(zlib.compress(text, 9)).decode("ascii")
 
 
 def _ordered_edges(graph: Graph, order: np.ndarray) -> np.ndarray:

@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any, get_args
 
 from hushgraph.app.guard import MOST_BYTES, Guard
+from hushgraph.app.keeping import Kept
+from hushgraph.app.packing import MAP_SCRIPTS
 from hushgraph.app.session import GeneratedCity, Order, PrivateEvents, PublishedMap, Refused, Session, checked_epsilon_on_page
 from hushgraph.app.turns import Superseded, Turns
 from hushgraph.app.view import METHODS, PageRule, Wish
@@ -30,7 +32,7 @@ STATIC = Path(__file__).parent / "static"
 FILES = {
     "explorer.js": "text/javascript",
     "risk_chart.js": "text/javascript",
-    "map.js": "text/javascript",
+    **dict.fromkeys(MAP_SCRIPTS, "text/javascript"),
     "explorer.css": "text/css",
     "map.css": "text/css",
     "icon.svg": "image/svg+xml",
@@ -44,15 +46,18 @@ def serve(
     release: Release | str | Path | None = None,
     events: CountMap | None = None,
     ledger: Ledger | None = None,
+    keep: str | Path | None = None,
     name: str | None = None,
     label: str = "events",
     not_protected: str | None = None,
     attribution: str | None = None,
+    metres: float | None = None,
     seed: int = 0,
     host: str = "127.0.0.1",
     port: int = 0,
     open_browser: bool = True,
     on_ready: Callable[[str], Any] | None = None,
+    on_release: Callable[[Kept], Any] | None = None,
 ) -> None:
     """Show the explorer in a browser on this computer, until it is interrupted.
 
@@ -68,12 +73,17 @@ def serve(
         Private events, counted by `privacy.count_events` without time windows.
     ledger : Ledger
         The budget that releases of `events` are charged to.
+    keep : path, optional
+        The folder that drawn releases are written to at once, as release-1, release-2 and so on; nothing is replaced. Without it
+        "hushgraph-releases" beside the ledger's file.
     name : str, optional
         What the map is of, for the page's head.
     label : str
         What is counted: "pickups", say.
     not_protected, attribution : str, optional
         For the certificate, as in `privacy.release`.
+    metres : float, optional
+        Metres in one unit of planar coordinates, for the maps' scale bar; known for longitudes and latitudes.
     seed : int
         Of the generated city.
     host : {"127.0.0.1", "localhost"}
@@ -83,14 +93,16 @@ def serve(
     open_browser : bool
     on_ready : callable, optional
         Called with the address, which holds the token of this run; printed if not given.
+    on_release : callable, optional
+        Called after each draw with what became of the release (`number`, `folder`, `fault`); printed if not given.
     """
     choose("host", host, HOSTS)
     port = checked_count("port", port, 0, 65_535)
     uvicorn = extra("uvicorn", name="app", purpose="the explorer")
     extra("starlette", name="app", purpose="the explorer")
     session = open_session(
-        graph=graph, release=release, events=events, ledger=ledger, name=name, label=label, not_protected=not_protected,
-        attribution=attribution, seed=seed,
+        graph=graph, release=release, events=events, ledger=ledger, keep=keep, name=name, label=label, not_protected=not_protected,
+        attribution=attribution, metres=metres, seed=seed, on_release=_print_kept if on_release is None else on_release,
     )  # fmt: skip
     token = secrets.token_urlsafe(32)
     with socket.create_server(("127.0.0.1", port)) as listener, ExitStack() as stack:
@@ -112,35 +124,45 @@ def open_session(
     release: Release | str | Path | None = None,
     events: CountMap | None = None,
     ledger: Ledger | None = None,
+    keep: str | Path | None = None,
     name: str | None = None,
     label: str = "events",
     not_protected: str | None = None,
     attribution: str | None = None,
+    metres: float | None = None,
     seed: int = 0,
+    on_release: Callable[[Kept], Any] | None = None,
 ) -> Session:
     """The session for what was given; see `serve`."""
     if release is not None and events is not None:
         msg = "give release=, a map that was published, or events=, private ones to draw a release from; not both"
         raise ValueError(msg)
     if events is not None:
-        return PrivateEvents(events, ledger, name=name, label=label, not_protected=not_protected, attribution=attribution)
-    if ledger is not None:
-        msg = "ledger= is charged for releases of events=, which is missing; count them with privacy.count_events"
+        return PrivateEvents(
+            events, ledger, name=name, label=label, not_protected=not_protected, attribution=attribution, metres=metres, keep=keep,
+            on_release=on_release,
+        )  # fmt: skip
+    if ledger is not None or keep is not None:
+        msg = "ledger= is charged for releases of events=, and keep= is their folder; events= is missing: count them with privacy.count_events"
         raise ValueError(msg)
     if isinstance(release, Release):
-        return PublishedMap(release, name=name, label=label)
+        return PublishedMap(release, name=name, label=label, metres=metres)
     if release is not None:
         if graph is None:
             msg = "a release is read from its folder together with graph=, the public graph it was made on"
             raise ValueError(msg)
-        return PublishedMap(read_release(release, graph), name=name, label=label)
+        return PublishedMap(read_release(release, graph), name=name, label=label, metres=metres)
     if graph is None:
         return GeneratedCity(city(4600, seed=seed), name=name or "Generated city", label=label, seed=seed, metres=1.0)
-    return GeneratedCity(graph, name=name or "Generated counts", label=label, seed=seed)
+    return GeneratedCity(graph, name=name or "Generated counts", label=label, seed=seed, metres=metres)
 
 
 def _print_address(address: str) -> None:
     print(f"The explorer is at {address}\nIt answers this computer only. Ctrl-C ends it.", flush=True)
+
+
+def _print_kept(kept: Kept) -> None:
+    print(f"{kept}.", flush=True)
 
 
 def _open_browser(address: str, stack: ExitStack) -> None:

@@ -2,7 +2,7 @@
 
 A generated city shows everything, since nobody lives there. A release shows what was published. Private events show numbers
 that depend on public inputs alone, until one release is drawn: their counts are touched by `PrivateEvents.draw` and by
-nothing else, which charges the ledger each time.
+nothing else, which charges the ledger each time, and what it draws is written to a folder before it is shown.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ import math
 import tempfile
 import threading
 import zipfile
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -19,7 +21,8 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
-from hushgraph.app.packing import drawing_order, pack_graph
+from hushgraph.app.keeping import Kept, keep_release, keeping_place
+from hushgraph.app.packing import checked_metres, drawing_order, pack_graph
 from hushgraph.app.view import Wish, methods_for, view
 from hushgraph.checks import checked_number, checked_seed
 from hushgraph.graph import Graph, checked_graph
@@ -73,7 +76,7 @@ class GeneratedCity:
     def __init__(
         self, graph: Graph, *, name: str, label: str = "events", delta: float = 1e-6, seed: int = 0, metres: float | None = None
     ):
-        self.metres = metres
+        self.metres = checked_metres(metres)
         self.graph, self.name, self.label = _mappable(graph), name, label
         self.delta, self.seed = checked_delta(delta), checked_seed(seed)
         self.truth = hotspot_counts(graph, total=PER_NODE * graph.n, seed=seed)
@@ -104,19 +107,19 @@ class GeneratedCity:
 class PublishedMap:
     """A release that exists: its map, and what denoising makes of it."""
 
-    def __init__(self, published: Release, *, name: str | None = None, label: str = "events"):
+    def __init__(self, published: Release, *, name: str | None = None, label: str = "events", metres: float | None = None):
         if published.windows is not None:
             msg = (
                 "the explorer shows one map, and this release is one over time windows; denoise it with denoise() and plot a column"
             )
             raise ValueError(msg)
-        self.published, self.graph = published, _mappable(published.graph)
+        self.published, self.graph, self.metres = published, _mappable(published.graph), checked_metres(metres)
         self.name, self.label = name or str(published.ledger["dataset"]), label
         self.order = drawing_order(self.graph)
 
     def describe(self) -> dict:
         return {
-            **_described(self.graph, self.order, "release", self.name, self.label),
+            **_described(self.graph, self.order, "release", self.name, self.label, metres=self.metres),
             "delta": self.published.delta,
             "unit": self.published.unit or "unit",
             "sensitivity_squared": str(self.published.sensitivity_squared),
@@ -148,21 +151,26 @@ class PrivateEvents:
         label: str = "events",
         not_protected: str | None = None,
         attribution: str | None = None,
+        metres: float | None = None,
+        keep: str | Path | None = None,
+        on_release: Callable[[Kept], Any] | None = None,
     ):
         ledger = _checked_ledger(counts, ledger)
-        self.graph, self.ledger = _mappable(counts.graph), ledger
+        self.keep, self._on_release = keeping_place(keep, ledger), on_release
+        self.graph, self.ledger, self.metres = _mappable(counts.graph), ledger, checked_metres(metres)
         self.name, self.label = name or ledger.dataset, label
         self.not_protected, self.attribution = not_protected, attribution
         self.caps, self.adjacency, self.squared = dict(counts.caps), counts.adjacency, counts.sensitivity_squared
         self.order = drawing_order(self.graph)
         self.releases: list[Release] = []
+        self.kept: list[Kept] = []
         self._counts = counts  # private; read by draw() alone
         self._one_draw = threading.Lock()
         self._plans: dict[tuple, dict] = {}
 
     def describe(self) -> dict:
         return {
-            **_described(self.graph, self.order, "private", self.name, self.label),
+            **_described(self.graph, self.order, "private", self.name, self.label, metres=self.metres),
             "delta": self.ledger.delta,
             "unit": self.ledger.unit,
             "sensitivity_squared": str(self.squared),
@@ -170,6 +178,7 @@ class PrivateEvents:
             "budget": self._budget(),
             "draws": len(self.releases),
             "release": _published(self.releases[-1]) if self.releases else None,
+            **self._places(),
         }
 
     def look(self, wish: Wish) -> dict:
@@ -201,7 +210,7 @@ class PrivateEvents:
             "method": wish.method_now,
             "settled": not wish.moving,
             "sigma": row.sigma,
-            "errors": {"noisy": row.error_noisy, "denoised": row.error_denoised},
+            "errors": {"noisy": row.sigma, "denoised": row.error_denoised},
             "region": {"nodes": row.smallest_region, "reliable": plan.reliable, "possible": row.smallest_region <= self.graph.n},
         }
 
@@ -216,7 +225,7 @@ class PrivateEvents:
         return budget
 
     def draw(self, order: Order) -> dict:
-        """Charge the ledger and draw one release; the only place where the counts are touched."""
+        """Charge the ledger, draw one release and write it; the only place where the counts are touched."""
         with self._one_draw:
             if order.number != len(self.releases) + 1:
                 raise Refused(409, "That release was drawn already; each one is asked for and charged by itself. Reload the page.")
@@ -232,7 +241,20 @@ class PrivateEvents:
             except LedgerError as error:
                 raise Refused(409, str(error)) from None
             self.releases.append(published)
-        return {"draws": len(self.releases), "release": _published(published), "budget": self._budget()}
+            self.kept.append(keep_release(published, self.keep, number=len(self.releases)))
+            if self._on_release is not None:
+                with suppress(Exception):  # a terminal that was closed is no reason to hide what is paid for
+                    self._on_release(self.kept[-1])
+        return {"draws": len(self.releases), "release": _published(published), "budget": self._budget(), **self._places()}
+
+    def _places(self) -> dict:
+        """Where releases go, and where the latest one is."""
+        latest = self.kept[-1] if self.kept else None
+        return {
+            "keep": str(self.keep),
+            "kept": str(latest.folder) if latest and latest.folder else None,
+            "fault": latest.fault if latest else "",
+        }
 
     def download(self, wish: Wish) -> bytes:
         """The latest release as a zip: map.csv (noisy, denoised, expected error) and certificate.json."""

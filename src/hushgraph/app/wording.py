@@ -103,7 +103,7 @@ def _cell(value) -> str:
         return "<ul>" + "".join(f"<li>{_cell(part)}</li>" for part in value) + "</ul>"
     if isinstance(value, bool):
         return "yes" if value else "no"
-    text = f"{value:.10g}" if isinstance(value, float) else str(value)
+    text = f"{value:.10g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
     return f"<code>{escape(text)}</code>" if len(text) >= 40 and " " not in text else escape(text)
 
 

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from hushgraph.cli.graph_reading import GraphFile, GraphReading
-from hushgraph.cli.options import AsJson, Force, Method, Quiet, Report, grouped
+from hushgraph.cli.options import AsJson, Force, Method, Metres, Quiet, Report, grouped
 from hushgraph.cli.outputs import checked_file, written
 from hushgraph.cli.terminal import Terminal, open_terminal
 
@@ -67,6 +67,7 @@ def denoise(
         Path, typer.Option("--output", "-o", help="The file to write: .csv, .tsv, .parquet or .npy.", rich_help_panel=_OUTPUT)
     ],
     report: Report = None,
+    metres: Metres = None,
     force: Force = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -90,7 +91,7 @@ def denoise(
             _write(output, graph, result, names, force=force)
             terminal.stopped = f"{output} was written"
             if report is not None:
-                _write_report(report, graph, noisy, result, signal_file.name, force=force)
+                _write_report(report, graph, noisy, result, signal_file.name, metres, force=force)
         _tell(terminal, graph, result, names, output, report)
 
 
@@ -127,11 +128,11 @@ def _write(output: Path, graph, result, names: list[str], *, force: bool) -> Non
         write_signal(draft, graph, table)
 
 
-def _write_report(report: Path, graph, noisy, result, name: str, *, force: bool) -> None:
+def _write_report(report: Path, graph, noisy, result, name: str, metres: float | None, *, force: bool) -> None:
     from hushgraph.report import write_report
 
     with written(report, force=force) as draft:
-        write_report(draft, graph, noisy, result, data=name)
+        write_report(draft, graph, noisy, result, data=name, metres=metres)
 
 
 def _tell(terminal: Terminal, graph, result, names: list[str], output: Path, report: Path | None) -> None:

@@ -58,6 +58,7 @@ _CALLS = {  # what the Python functions are called here
     r"\bpublic_graph=True\b": "--public-graph",
     r"\bcrs='lonlat'": "--graph-crs lonlat",
     r"\bkey=": "--key-file",
+    r"\bkeep=": "--out",
     r"\bweight=False\b": "--unweighted",
     r"\bcolumns='separate'": "--separate",
     r"\bcolumns='path'": "--in-sequence",

@@ -51,6 +51,10 @@ Report = Annotated[
     Path | None,
     typer.Option(help="Also write a page with maps and figures: one HTML file that needs no network.", rich_help_panel=_OUTPUT),
 ]
+Metres = Annotated[
+    float | None,
+    typer.Option(min=1e-9, help="Metres in one unit of planar coordinates, for the scale bar of maps.", rich_help_panel=_OUTPUT),
+]
 KeyFile = Annotated[
     Path | None,
     typer.Option(

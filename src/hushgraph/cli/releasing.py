@@ -16,7 +16,7 @@ import typer
 
 from hushgraph.cli.counting import Counting, Windows
 from hushgraph.cli.graph_reading import GraphFile, GraphReading
-from hushgraph.cli.options import Adjacency, AsJson, Force, KeyFile, Mechanism, Method, Quiet, Report, grouped, key_of
+from hushgraph.cli.options import Adjacency, AsJson, Force, KeyFile, Mechanism, Method, Metres, Quiet, Report, grouped, key_of
 from hushgraph.cli.outputs import checked_file, checked_folder, written, written_folder
 from hushgraph.cli.terminal import Terminal, open_terminal
 
@@ -72,6 +72,7 @@ def release(
     ] = None,
     note: Annotated[str | None, typer.Option(help="A remark for the ledger. Public.", rich_help_panel=_OUTPUT)] = None,
     report: Report = None,
+    metres: Metres = None,
     force: Force = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -104,7 +105,7 @@ def release(
             terminal.charged, terminal.stopped = "", f"the budget was charged, and the whole release is in {folder}"
             if report is not None and not held.asked:
                 with terminal.working("Writing the report"):
-                    _write_report(report, published, result, force=force)
+                    _write_report(report, published, result, metres, force=force)
         if held.asked:
             raise KeyboardInterrupt
         _tell(terminal, published, ledger, folder, report)
@@ -197,12 +198,14 @@ def _exported(terminal: Terminal, published, result, output: Path, *, force: boo
     return output
 
 
-def _write_report(path: Path, published, result, *, force: bool) -> None:
+def _write_report(path: Path, published, result, metres: float | None, *, force: bool) -> None:
     """From the release alone."""
     from hushgraph.report import write_report
 
     with written(path, force=force) as draft:
-        write_report(draft, published.graph, published, result, certificate=published.certificate, epsilon=published.epsilon)
+        write_report(
+            draft, published.graph, published, result, certificate=published.certificate, epsilon=published.epsilon, metres=metres
+        )
 
 
 # ---- words ------------------------------------------------------------------------------------------------------------

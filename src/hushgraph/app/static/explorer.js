@@ -176,9 +176,9 @@
 
   function showRiskNote(found) {
     const own = found.method === "sgwt_sure" && $("rule").value === "james_stein";
-    const what = own ? "The dot is the threshold taken." : "The dot is the threshold that the plain wavelet method takes.";
-    const more = own || found.method.startsWith("sgwt") ? "" : " The combined methods use these scales and more.";
-    $("risk-note").textContent = `One line per scale, from whole districts to single junctions. ${what}${more}`;
+    const what = own ? "The dot is the threshold taken." : "The dot is the threshold of the paper's method.";
+    const more = own || found.method.startsWith("sgwt") ? "" : " Combined methods use these scales and more.";
+    $("risk-note").textContent = `From whole districts to single junctions. ${what}${more}`;
   }
 
   function showBudget(budget) {
@@ -209,11 +209,13 @@
     $("draw-button").disabled = !fits;
     let note = "Generated counts, simulated noise: nothing here is published. Open your own events to draw a release.";
     if (start.kind === "release") note = "A published map. Denoising it again costs no privacy; drawing needs the events and their ledger.";
-    if (mine && locked) note = `Release ${start.draws} is drawn and charged. Download it before you end the program.`;
-    if (mine && !locked && fits) note = `Charges the ledger ε = ${short(epsilon)}, draws fresh noise once and shows the map. You are asked before.`;
+    if (mine && locked) note = `Release ${start.draws} is charged and saved in ${start.kept?.split(/[\\/]/).slice(-2).join("/")}. Download gives it with the settings above.`;
+    if (mine && locked && !start.kept) note = `Release ${start.draws} is drawn and charged, but could not be saved (${start.fault}). Download it now: it is lost when the program ends.`;
+    if (mine && !locked && fits) note = `Charges the ledger ε = ${short(epsilon)}, draws fresh noise once, saves the release and shows it. You are asked before.`;
     if (mine && !locked && !fits) note = "The budget does not allow this ε. Move the slider to the left, or let the budget's keeper renew it.";
     $("draw-note").textContent = note;
-    $("draw-note").classList.toggle("warning", mine && !locked && !fits);
+    $("draw-note").title = mine ? (start.kept ?? start.keep) : "";
+    $("draw-note").classList.toggle("warning", mine && (locked ? !start.kept : !fits));
     if (start.release) showCertificate(start.release.certificate);
   }
 
@@ -231,6 +233,7 @@
       ["drawn", said.created],
       ["graph", said.graph.hash.slice(0, 16)],
       ...(said.attribution ? [["streets", said.attribution]] : []),
+      ...(start.kept ? [["saved in", start.kept]] : []),
     ]);
   }
 
@@ -253,7 +256,8 @@
       ["Spent after this", budget.spent_after === undefined ? "…" : `${short(budget.spent_after)} of ${short(budget.epsilon)}`],
     ]);
     const { max_nodes: nodes, max_per_node: times } = start.caps;
-    $("attest-text").textContent = `The streets and the limits (each ${start.unit} in at most ${whole(nodes)} junction${nodes > 1 ? "s" : ""}, ${whole(times)} time${times > 1 ? "s" : ""} in each) were fixed without looking at the data.`;
+    $("attest-text").textContent = `The streets and the limits (each ${start.unit} in at most ${whole(nodes)} junction${nodes > 1 ? "s" : ""}, ${times > 1 ? `${whole(times)} times` : "once"} in each) were fixed without looking at the data.`;
+    $("keep-text").textContent = `It is saved at once in a new folder of ${start.keep}; what is in there may be passed on.`;
     $("attest").checked = false;
     $("go").disabled = true;
     $("confirm-error").textContent = "";
@@ -262,15 +266,18 @@
 
   async function draw() {
     $("go").disabled = true;
+    $("go").textContent = "Drawing …";
     try {
       const found = await (await ask("draw", { epsilon, number: start.draws + 1, public_graph: $("attest").checked })).json();
       Object.assign(start, found);
-      saved = false;
+      saved = Boolean(found.kept);
       $("confirm").close();
       lock(true);
       refresh();
     } catch (fault) {
       $("confirm-error").textContent = fault.message;
+    } finally {
+      $("go").textContent = "Charge and draw";
     }
   }
 
@@ -346,6 +353,7 @@
       $("map").classList.add("empty");
     }
     setEpsilon(start.release?.epsilon ?? start.epsilon.start);
+    if (start.kind === "private" && start.release) saved = Boolean(start.kept);
     lock(Boolean(start.release));
     showBudget(start.budget);
   }

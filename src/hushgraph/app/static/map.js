@@ -1,10 +1,10 @@
 /* hushgraph map: one or several signals on one graph, side by side, on one canvas with one view and one colour scale.
 
-   Classic script, no dependencies, no build step; works served or inlined, under a CSP without unsafe-inline and unsafe-eval.
-   It defines one global, HushMap. Load map.css beside it.
+   Classic scripts, no dependencies, no build step; they work served or inlined, under a CSP without unsafe-inline and unsafe-eval.
+   Load map_data.js, map_paint.js, map_hands.js and map.js, in this order, and map.css. Pages use one global, HushMap.
 
    Data (made by hushgraph.app.packing):
-     const graph = await HushMap.unpackGraph(json)     // {n, x, y, ends, metres}: Float32Array x, y; Uint32Array ends (2 per edge)
+     const graph = await HushMap.unpackGraph(json)     // {n, x, y, ends, labels, ...}: Float32Array x, y; Uint32Array ends (2 per edge)
      const values = await HushMap.unpack(json)         // Float32Array, one value per node, in the order of the packed graph
    In Python:
      order = drawing_order(graph)                      # once per graph: neighbours on the map become neighbours in the file
@@ -43,253 +43,9 @@
 
 const HushMap = (() => {
   const STROKES = 60000; // edges in view; above this a pixel raster is faster, and a stroke would be thinner than a pixel
-  const HALF = 64; // colours on either side of zero
   const NARROW = 700; // CSS pixels
-  const CHUNK = 512; // consecutive edges that share a bounding box
-  const SCHEMES = {
-    signed: {
-      below: ["#3f78a8", "#7ba3c4", "#a9bdd2", "#b9c6d2"], // from the lowest value up to just below zero
-      above: ["#cbc1ae", "#e0b772", "#f0a342", "#ec803c", "#d94b35", "#ae1c4a", "#7a104f", "#38093d"],
-      bend: Math.sqrt,
-    },
-    error: { below: ["#f2f3ec", "#f2f3ec"], above: ["#e4e8d6", "#c3d8b4", "#8fbf9c", "#55a08e", "#2a7d7f", "#175a69", "#0c3547"], bend: (t) => t },
-  };
-
-  // ---- packed numbers: fixed-point, differences, zigzag, byte planes, zlib, base64 --------------------------------------
-
-  async function inflate(text) {
-    const raw = Uint8Array.fromBase64 ? Uint8Array.fromBase64(text) : Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
-    const stream = new Blob([raw]).stream().pipeThrough(new DecompressionStream("deflate"));
-    return new Uint8Array(await new Response(stream).arrayBuffer());
-  }
-
-  async function unpackInto(packed, Kind) {
-    const planes = await inflate(packed.data);
-    const { count, bytes, step, start, difference } = packed;
-    const values = new Kind(count);
-    for (let i = 0, sum = 0; i < count; i++) {
-      let zigzag = 0;
-      for (let b = 0, at = i; b < bytes; b++, at += count) zigzag |= planes[at] << (8 * b);
-      const whole = (zigzag >>> 1) ^ -(zigzag & 1);
-      sum = difference ? sum + whole : whole;
-      values[i] = start + step * sum;
-    }
-    return values;
-  }
-
-  async function unpack(packed) {
-    const values = await unpackInto(packed, Float32Array);
-    if (packed.missing) for (const i of await unpackInto(packed.missing, Uint32Array)) values[i] = NaN;
-    return values;
-  }
-
-  async function unpackGraph(packed) {
-    const [x, y, degrees, offsets] = await Promise.all([
-      unpackInto(packed.x, Float32Array),
-      unpackInto(packed.y, Float32Array),
-      unpackInto(packed.degrees, Uint32Array),
-      unpackInto(packed.offsets, Uint32Array),
-    ]);
-    const ends = new Uint32Array(2 * offsets.length);
-    for (let i = 0, e = 0; i < degrees.length; i++) {
-      for (const last = e + degrees[i]; e < last; e++) {
-        ends[2 * e] = i;
-        ends[2 * e + 1] = i + offsets[e];
-      }
-    }
-    return { n: x.length, x, y, ends, metres: packed.metres };
-  }
-
-  // ---- colours ----------------------------------------------------------------------------------------------------------
-
-  const parts = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
-
-  function blend(stops, t) {
-    const at = Math.min(t * (stops.length - 1), stops.length - 1 - 1e-9);
-    const [from, to] = [parts(stops[Math.floor(at)]), parts(stops[Math.min(Math.floor(at) + 1, stops.length - 1)])];
-    return from.map((c, k) => Math.round(c + (to[k] - c) * (at % 1)));
-  }
-
-  function table(scheme) {
-    const rgb = [];
-    for (let k = -HALF; k <= HALF; k++) rgb.push(k < 0 ? blend(scheme.below, (k + HALF) / (HALF - 1)) : blend(scheme.above, k / HALF));
-    return { css: rgb.map((c) => `rgb(${c.join(" ")})`), pixels: Uint32Array.from(rgb, ([r, g, b]) => ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0) };
-  }
-
-  /* Number of a value's colour, 0 to 2 HALF. */
-  function leveller(range, bend) {
-    const [low, high] = range;
-    const [down, up] = [low < 0 ? -low : 1, high > 0 ? high : 1];
-    return (v) => (v < 0 ? HALF - Math.round(HALF * bend(Math.min(-v / down, 1))) : HALF + Math.round(HALF * bend(Math.min(v / up, 1))));
-  }
-
-  function quantile(values, share) {
-    const hop = Math.ceil(values.length / 100000) || 1; // of many values a sample will do
-    let kept = new Float32Array(Math.ceil(values.length / hop));
-    let count = 0;
-    for (let i = 0; i < values.length; i += hop) if (!Number.isNaN(values[i])) kept[count++] = Math.abs(values[i]);
-    kept = kept.subarray(0, count).sort();
-    return kept.length ? kept[Math.min(kept.length - 1, Math.floor(share * kept.length))] : 0;
-  }
-
-  const round125 = (most) => {
-    const decade = 10 ** Math.floor(Math.log10(most));
-    return [5, 2, 1].find((f) => f * decade <= most) * decade;
-  };
-  /* To the next number of two digits, for the ends of a legend. */
-  const roundUp = (v) => {
-    const decade = 10 ** (Math.floor(Math.log10(v)) - 1);
-    return +(Math.ceil(v / decade - 1e-6) * decade).toPrecision(2);
-  };
-  const written = (v, digits) => v.toLocaleString("en-GB", { minimumFractionDigits: digits, maximumFractionDigits: digits }).replace("-", "\u2212");
-  const short = (v) => `${+v.toPrecision(3)}`.replace("-", "\u2212");
-
-  // ---- what is worked out once for a graph -----------------------------------------------------------------------------
-
-  function prepare(graph) {
-    const { n, x, y } = graph;
-    const alone = new Uint8Array(n).fill(1);
-    for (const i of graph.ends) alone[i] = 0;
-    const dots = [];
-    for (let i = 0; i < n; i++) if (alone[i]) dots.push(i, i); // a node without edges is a line without length: a dot
-    const ends = new Uint32Array(graph.ends.length + dots.length);
-    ends.set(graph.ends);
-    ends.set(dots, graph.ends.length);
-    const box = [Infinity, Infinity, -Infinity, -Infinity];
-    for (let i = 0; i < n; i++) {
-      if (x[i] < box[0]) box[0] = x[i];
-      if (y[i] < box[1]) box[1] = y[i];
-      if (x[i] > box[2]) box[2] = x[i];
-      if (y[i] > box[3]) box[3] = y[i];
-    }
-    if (!n) box.splice(0, 4, 0, 0, 1, 1);
-    const m = ends.length / 2;
-    const boxes = new Float32Array(4 * Math.ceil(m / CHUNK));
-    const lengths = [];
-    for (let c = 0; c < boxes.length / 4; c++) {
-      let [left, low, right, high] = [Infinity, Infinity, -Infinity, -Infinity];
-      for (let k = 2 * c * CHUNK; k < Math.min(2 * m, 2 * (c + 1) * CHUNK); k++) {
-        const i = ends[k];
-        left = Math.min(left, x[i]);
-        right = Math.max(right, x[i]);
-        low = Math.min(low, y[i]);
-        high = Math.max(high, y[i]);
-      }
-      boxes.set([left, low, right, high], 4 * c);
-    }
-    for (let e = 0, hop = Math.ceil(m / 4000) || 1; e < m; e += hop) lengths.push(Math.hypot(x[ends[2 * e]] - x[ends[2 * e + 1]], y[ends[2 * e]] - y[ends[2 * e + 1]]));
-    const length = lengths.sort((a, b) => a - b)[lengths.length >> 1] || Math.max(box[2] - box[0], box[3] - box[1]) / Math.sqrt(n + 1) || 1;
-    return { ...graph, ends, m, box, boxes, length, grid: gridOf(n, x, y, box) };
-  }
-
-  /* Nodes by square cells, for the nearest one to a pointer. */
-  function gridOf(n, x, y, box) {
-    const [wide, high] = [box[2] - box[0] || 1, box[3] - box[1] || 1];
-    const size = Math.max(Math.sqrt((wide * high * 4) / Math.max(n, 1)), wide / 2000, high / 2000);
-    const [columns, rows] = [Math.floor(wide / size) + 1, Math.floor(high / size) + 1];
-    const cell = (px, py) => Math.floor((py - box[1]) / size) * columns + Math.floor((px - box[0]) / size);
-    const first = new Uint32Array(columns * rows + 1);
-    for (let i = 0; i < n; i++) first[cell(x[i], y[i]) + 1]++;
-    for (let c = 0; c < columns * rows; c++) first[c + 1] += first[c];
-    const [nodes, next] = [new Uint32Array(n), first.slice()];
-    for (let i = 0; i < n; i++) nodes[next[cell(x[i], y[i])]++] = i;
-    return { size, columns, rows, first, nodes };
-  }
-
-  function nearest(graph, px, py, reach) {
-    const { size, columns, rows, first, nodes } = graph.grid;
-    const column = (v) => Math.floor((v - graph.box[0]) / size);
-    const row = (v) => Math.floor((v - graph.box[1]) / size);
-    let [best, least] = [-1, reach * reach];
-    for (let r = Math.max(0, row(py - reach)); r <= Math.min(rows - 1, row(py + reach)); r++) {
-      for (let c = Math.max(0, column(px - reach)); c <= Math.min(columns - 1, column(px + reach)); c++) {
-        for (let k = first[r * columns + c]; k < first[r * columns + c + 1]; k++) {
-          const far = (graph.x[nodes[k]] - px) ** 2 + (graph.y[nodes[k]] - py) ** 2;
-          if (far <= least) [best, least] = [nodes[k], far];
-        }
-      }
-    }
-    return best;
-  }
-
-  /* Mean of the two ends; of one end where the other has no value. */
-  function edgeValues(graph, values) {
-    const means = new Float32Array(graph.m);
-    for (let e = 0; e < graph.m; e++) {
-      const a = values[graph.ends[2 * e]], b = values[graph.ends[2 * e + 1]];
-      means[e] = Number.isNaN(a) ? b : Number.isNaN(b) ? a : (a + b) / 2;
-    }
-    return means;
-  }
-
-  function edgesIn(graph, left, low, right, high) {
-    const { x, y, ends, boxes, m } = graph;
-    const seen = new Uint32Array(m);
-    let count = 0;
-    for (let c = 0; c < boxes.length / 4; c++) {
-      if (boxes[4 * c] > right || boxes[4 * c + 2] < left || boxes[4 * c + 1] > high || boxes[4 * c + 3] < low) continue;
-      for (let e = c * CHUNK; e < Math.min(m, (c + 1) * CHUNK); e++) {
-        const i = ends[2 * e], j = ends[2 * e + 1];
-        if ((x[i] < left && x[j] < left) || (x[i] > right && x[j] > right)) continue;
-        if ((y[i] < low && y[j] < low) || (y[i] > high && y[j] > high)) continue;
-        seen[count++] = e;
-      }
-    }
-    return seen.subarray(0, count);
-  }
-
-  // ---- drawing ---------------------------------------------------------------------------------------------------------
-
-  /* Lines of one map, colour by colour: those near zero first, so that large values lie on top. */
-  function strokes(context, graph, seen, levels, css, place, ink) {
-    const { x, y, ends } = graph;
-    const [first, sorted] = [new Uint32Array(2 * HALF + 3), new Uint32Array(seen.length)];
-    for (const e of seen) first[levels[e] + 1]++;
-    for (let k = 0; k < first.length - 1; k++) first[k + 1] += first[k];
-    const next = first.slice();
-    for (const e of seen) sorted[next[levels[e]]++] = e;
-    const order = [2 * HALF + 1, HALF]; // no value, zero, then outwards
-    for (let k = 1; k <= HALF; k++) order.push(HALF - k, HALF + k);
-    context.lineCap = "round";
-    for (const level of order) {
-      if (first[level] === first[level + 1]) continue;
-      context.beginPath();
-      for (let k = first[level]; k < first[level + 1]; k++) {
-        const i = ends[2 * sorted[k]], j = ends[2 * sorted[k] + 1];
-        context.moveTo(place.x + place.scale * x[i], place.y - place.scale * y[i]);
-        context.lineTo(place.x + place.scale * x[j], place.y - place.scale * y[j]);
-      }
-      context.strokeStyle = css[level] ?? "#e7e9ec";
-      context.lineWidth = ink * (1 + (level > HALF && level <= 2 * HALF ? 1.9 * ((level - HALF) / HALF) ** 1.3 : 0));
-      context.stroke();
-    }
-  }
-
-  /* The mean of all lines that cross a pixel, for all maps at once; the largest of them would exaggerate the noise. */
-  function raster(graph, seen, means, place, wide, high) {
-    const { x, y, ends } = graph;
-    const sums = means.map(() => new Float32Array(wide * high));
-    const counts = means.map(() => new Uint16Array(wide * high));
-    for (const e of seen) {
-      const i = ends[2 * e], j = ends[2 * e + 1];
-      const fromX = place.x + place.scale * x[i], fromY = place.y - place.scale * y[i];
-      const alongX = place.scale * (x[j] - x[i]), alongY = -place.scale * (y[j] - y[i]);
-      const steps = Math.ceil(Math.max(Math.abs(alongX), Math.abs(alongY))) || 1;
-      for (let k = 0; k < steps; k++) {
-        const column = Math.floor(fromX + (alongX * k) / steps), row = Math.floor(fromY + (alongY * k) / steps);
-        if (column < 0 || row < 0 || column >= wide || row >= high) continue;
-        const at = row * wide + column;
-        for (let p = 0; p < means.length; p++) {
-          const value = means[p][e];
-          if (value === value && counts[p][at] < 65535) {
-            sums[p][at] += value;
-            counts[p][at]++;
-          }
-        }
-      }
-    }
-    return sums.map((sum, p) => sum.map((v, at) => (counts[p][at] ? v / counts[p][at] : NaN)));
-  }
+  const { unpack, unpackGraph, prepare, nearest, edgeValues, edgesIn } = HushMapData;
+  const { NONE, SCHEMES, table, leveller, quantile, roundUp, written, strokes, raster, legend, ruler } = HushMapPaint;
 
   function make(tag, name, parent, text) {
     const element = document.createElement(tag);
@@ -313,11 +69,12 @@ const HushMap = (() => {
     const context = canvas.getContext("2d");
     const hover = make("div", "hover", stage);
     const bar = make("div", "bar", element);
-    const legend = make("div", "legend", bar);
-    const ramp = make("canvas", "ramp", legend);
-    const ticks = make("div", "ticks", legend);
+    const key = make("div", "legend", bar);
+    const ramp = make("canvas", "ramp", key);
+    const ticks = make("div", "ticks", key);
     const unit = make("span", "unit", bar, label);
-    const ruler = make("span", "ruler", bar);
+    const rule = make("span", "ruler", bar);
+    rule.append(make("i", "length"), make("span", "metres"));
     const button = make("button", "fit", bar, fitLabel);
     canvas.tabIndex = 0;
     canvas.setAttribute("role", "application");
@@ -329,7 +86,7 @@ const HushMap = (() => {
     hover.hidden = true;
 
     let graph, maps, view, shown, panels, stacked;
-    let [fixed, layout, frame, drawn, moves, scrolled] = [options.range ?? null, options.layout ?? "auto", 0, 0, 0, -Infinity];
+    let [fixed, layout, frame, drawn, moves] = [options.range ?? null, options.layout ?? "auto", 0, 0, 0];
     const titles = [], rings = [];
 
     // ---- values and their colours
@@ -357,39 +114,10 @@ const HushMap = (() => {
       const level = leveller(shown, scheme.bend);
       for (const one of maps) {
         one.levels = new Uint8Array(graph.m);
-        for (let e = 0; e < graph.m; e++) one.levels[e] = Number.isNaN(one.means[e]) ? 2 * HALF + 1 : level(one.means[e]);
+        for (let e = 0; e < graph.m; e++) one.levels[e] = Number.isNaN(one.means[e]) ? NONE : level(one.means[e]);
       }
-      writeLegend();
+      legend(ramp, ticks, { maps, range: shown, fixed: fixed !== null, scheme, palette });
       later();
-    }
-
-    function writeLegend() {
-      let [least, most] = [Infinity, -Infinity];
-      for (const one of maps) for (const v of one.means) {
-        if (v < least) least = v;
-        if (v > most) most = v;
-      }
-      const low = fixed ? shown[0] : Math.max(shown[0], Math.min(least, 0)), high = shown[1];
-      const spot = (v) => Math.sign(v) * scheme.bend(Math.abs(v) / (v < 0 ? -shown[0] || 1 : high));
-      const share = (v) => (spot(v) - spot(low)) / (spot(high) - spot(low) || 1);
-      [ramp.width, ramp.height] = [256, 1];
-      const pen = ramp.getContext("2d");
-      for (let k = 0; k < 256; k++) {
-        pen.fillStyle = palette.css[HALF + Math.round(HALF * (spot(low) + (k / 255) * (spot(high) - spot(low))))];
-        pen.fillRect(k, 0, 1, 1);
-      }
-      const marks = [[high, most > high ? `${short(high)} or more` : short(high)]];
-      if (low < 0 && share(0) > 0.2) marks.unshift([low, least < low && share(0) > 0.4 ? `${short(low)} or less` : short(low)]);
-      if (low <= 0) marks.push([0, "0"]);
-      else marks.unshift([low, short(low)]);
-      const middle = round125(high / (scheme.bend === Math.sqrt ? 4 : 2));
-      if (share(middle) - share(Math.max(0, low)) > 0.14 && share(middle) < 0.6) marks.push([middle, short(middle)]);
-      ticks.replaceChildren();
-      for (const [v, text] of marks) {
-        const tick = make("span", "tick", ticks, text);
-        tick.style.left = `${100 * share(v)}%`;
-        tick.style.transform = share(v) > 0.9 ? "translateX(-100%)" : share(v) < 0.1 ? "none" : "translateX(-50%)";
-      }
     }
 
     // ---- panels and the view
@@ -477,7 +205,7 @@ const HushMap = (() => {
       context.setTransform(ratio, 0, 0, ratio, 0, 0);
       context.fillStyle = "#d9dde2";
       for (const panel of panels.slice(1)) context.fillRect(panel.left, panel.top, stacked ? panel.w : 1, stacked ? 1 : panel.h);
-      writeRuler(scale);
+      ruler(rule, graph, view, scale);
       button.disabled = view.scale === null;
       canvas.dataset.view = `${view.x} ${view.y} ${scale}`;
       canvas.dataset.drawn = ++drawn;
@@ -511,14 +239,6 @@ const HushMap = (() => {
       });
     }
 
-    function writeRuler(scale) {
-      ruler.hidden = !graph.metres;
-      if (ruler.hidden) return;
-      const metres = round125((90 * graph.metres) / scale);
-      ruler.style.width = `${(metres / graph.metres) * scale}px`;
-      ruler.textContent = metres >= 1000 ? `${metres / 1000} km` : `${+metres.toPrecision(1)} m`;
-    }
-
     // ---- values under the pointer
 
     function hide() {
@@ -534,6 +254,7 @@ const HushMap = (() => {
       if (node < 0) return hide();
       const places = digits ?? Math.max(0, Math.min(6, 1 - Math.floor(Math.log10((shown[1] - shown[0]) / 20))));
       hover.replaceChildren();
+      if (graph.labels) make("div", "node", hover, graph.labels[node]);
       maps.forEach((one, p) => {
         const line = make("div", "line", hover);
         make("span", "key", line, one.title);
@@ -553,66 +274,16 @@ const HushMap = (() => {
       return node;
     }
 
-    // ---- hands
+    // ---- hands and the window
 
-    const pointers = new Map();
-    const spot = (event) => {
-      const box = stage.getBoundingClientRect();
-      return [event.clientX - box.left, event.clientY - box.top];
-    };
-
-    on(canvas, "pointerdown", (event) => {
-      if (event.button) return;
-      pointers.set(event.pointerId, spot(event));
-      if (event.pointerType === "touch" && view.scale === null && pointers.size === 1) return; // the page's to scroll
-      canvas.setPointerCapture(event.pointerId);
-    });
-    on(canvas, "pointermove", (event) => {
-      const [px, py] = spot(event);
-      const was = pointers.get(event.pointerId);
-      if (!was) return void (event.pointerType !== "touch" && show(px, py, 16));
-      if (pointers.size === 1 && event.pointerType === "touch" && view.scale === null) return;
-      hide();
-      canvas.classList.add("hush-map-dragged");
-      const before = [...pointers.values()];
-      pointers.set(event.pointerId, [px, py]);
-      if (pointers.size === 1) return setView({ x: view.x - (px - was[0]) / scaleOf(view), y: view.y + (py - was[1]) / scaleOf(view), scale: view.scale });
-      const after = [...pointers.values()];
-      const span = ([a, b]) => Math.hypot(a[0] - b[0], a[1] - b[1]) || 1;
-      const middle = ([a, b]) => [(a[0] + b[0]) / 2, (a[1] + b[1]) / 2];
-      const [from, to] = [middle(before), middle(after)];
-      const next = zoomed(...from, span(after) / span(before));
-      setView({ ...next, x: next.x - (to[0] - from[0]) / next.scale, y: next.y + (to[1] - from[1]) / next.scale });
-    });
-    for (const type of ["pointerup", "pointercancel"]) on(canvas, type, (event) => {
-      const tapped = event.pointerType === "touch" && type === "pointerup" && !canvas.classList.contains("hush-map-dragged");
-      pointers.delete(event.pointerId);
-      if (!pointers.size) canvas.classList.remove("hush-map-dragged");
-      if (tapped) show(...spot(event), 28);
-    });
-    on(canvas, "pointerleave", (event) => event.pointerType === "mouse" && hide());
-    on(canvas, "dblclick", (event) => glide(zoomed(...spot(event), event.shiftKey ? 0.5 : 2)));
-    on(window, "scroll", () => (scrolled = performance.now()), { passive: true, capture: true });
-    on(canvas, "wheel", (event) => {
-      const out = event.deltaY > 0 && view.scale === null;
-      if (!event.ctrlKey && (out || performance.now() - scrolled < 250)) return; // a page that is being scrolled goes on
-      event.preventDefault();
-      hide();
-      const lines = event.deltaMode === 1 ? 30 : 1;
-      setView(zoomed(...spot(event), Math.exp(-Math.max(-240, Math.min(240, event.deltaY * lines)) * (event.ctrlKey ? 0.01 : 0.0022))));
-    }, { passive: false });
-    on(canvas, "keydown", (event) => {
-      const go = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }[event.key];
-      const zoom = { "+": 1.5, "=": 1.5, "-": 1 / 1.5, _: 1 / 1.5 }[event.key];
-      const [cx, cy] = centre(panels[0]);
-      if (event.ctrlKey || event.metaKey || event.altKey) return;
-      if (go) setView({ x: view.x + (go[0] * panels[0].w) / 8 / scaleOf(view), y: view.y + (go[1] * panels[0].h) / 8 / scaleOf(view), scale: view.scale });
-      else if (zoom) setView(zoomed(cx, cy, zoom));
-      else if (event.key === "0" || event.key === "Home") fit();
-      else if (event.key === "Escape") return hide();
-      else return;
-      event.preventDefault();
-      show(cx, cy, 60); // what a pointer would show, for those without one
+    HushMapHands.listen(canvas, on, {
+      show, hide, zoomed, setView, glide, fit,
+      isWhole: () => view.scale === null,
+      moveBy: (px, py) => setView({ x: view.x - px / scaleOf(view), y: view.y + py / scaleOf(view), scale: view.scale }),
+      middle: () => {
+        const [x, y] = centre(panels[0]);
+        return { x, y, w: panels[0].w, h: panels[0].h };
+      },
     });
     on(button, "click", () => fit());
     on(window, "resize", () => later());
