@@ -194,6 +194,13 @@ def test_it_says_what_was_done(city, tmp_path):
     assert "nan" not in page.text.lower().split()
 
 
+def test_a_combination_shows_weights_and_the_curves_of_plain_thresholds(city, tmp_path):
+    graph, noisy, _ = city
+    page = Page(written(tmp_path, graph, noisy, hg.denoise(graph, noisy)))
+    for words in ("How the estimates were combined", "What thresholds alone would leave", "coarsest", "finest"):
+        assert words in page.text, words
+
+
 def test_it_asks_for_nothing(city, tmp_path):
     html = written(tmp_path, *city)
     page = Page(html)

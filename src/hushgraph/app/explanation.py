@@ -7,7 +7,7 @@ from html import escape
 import numpy as np
 
 from hushgraph.app.charts import Line, bar, line_chart, spread, thinned
-from hushgraph.frame import ExactFrame, Frame
+from hushgraph.frame import ExactFrame, Frame, chebyshev_frame
 from hushgraph.graph import Graph
 from hushgraph.local_noise import smooth_weights
 from hushgraph.result import Denoised
@@ -19,15 +19,19 @@ _CURVED = ("sgwt_sure", "sgwt_scaled", "sgwt_deep", "sgwt_exact")  # methods who
 _SCALED = ("sgwt_scaled", "sgwt_deep")  # whose thresholds follow the local noise level of the coefficients
 _POINTS = 160  # of a curve
 _MOST_BARS = 12
+_MOST_NODES = 2_000_000  # above, nobody opens a report with maps
 
 
 def explanation(graph: Graph, noisy: np.ndarray, result: Denoised) -> str:
     """A section of HTML on one signal; empty when there is nothing to show."""
     if result.method in _CURVED:
         lines = risk_lines(graph, noisy, result)
-        return _curves(lines) if lines else ""
+        return _curves("How the thresholds were chosen", lines, _OWN_CURVES) if lines else ""
     details = result.details.get("combination", result.details)
-    return _combination(details, graph.n) if "sets" in details and "weights" in details else ""
+    shown = _combination(details, graph.n) if "sets" in details and "weights" in details else ""
+    if np.isnan(noisy).any() or graph.n > _MOST_NODES:
+        return shown
+    return shown + _curves("What thresholds alone would leave", plain_risk_lines(graph, noisy, result.sigma), _PLAIN_CURVES)
 
 
 def risk_lines(graph: Graph, noisy: np.ndarray, result: Denoised) -> list[Line]:
@@ -47,12 +51,26 @@ def risk_lines(graph: Graph, noisy: np.ndarray, result: Denoised) -> list[Line]:
     taken = [min(int(np.searchsorted(t, one * (1 - 1e-9))), len(t) - 1) for (t, _), one in zip(curves, thresholds, strict=True)]
     if any(risk[at] > risk.min() + 1e-6 * np.ptp(risk) for (_, risk), at in zip(curves, taken, strict=True)):
         return []
+    return _lines(curves, taken, sigma, graph.n)
+
+
+def plain_risk_lines(graph: Graph, noisy: np.ndarray, sigma) -> list[Line]:
+    """The same curves of the paper's method, for results that threshold in other ways."""
+    frame, own = chebyshev_frame(graph), sigma if np.ndim(sigma) else None
+    level = 1.0 if own is not None else float(sigma)
+    pairs = zip(analyze(frame, noisy), monte_carlo_weights(frame, sigma=own), strict=True)
+    curves = [sure_curve(x, g, sigma=level) for x, g in pairs]
+    return _lines(curves, [int(np.argmin(risk)) for _, risk in curves], level, graph.n)
+
+
+def _lines(curves: list[tuple[np.ndarray, np.ndarray]], taken: list[int], sigma: float, n: int) -> list[Line]:
+    """In units of sigma and per node, as far as a chart can show."""
     far = 1.3 * max(float(t[at]) for (t, _), at in zip(curves, taken, strict=True)) or sigma
     lines = []
     for j, ((t, risk), at) in enumerate(zip(curves, taken, strict=True)):
         grid, y = thinned(t, risk, far, _POINTS)
         name = f"scale {j}" + {0: " (coarsest)", len(curves) - 1: " (finest)"}.get(j, "")
-        lines.append(Line(name, grid / sigma, y / graph.n, (float(t[at]) / sigma, float(risk[at]) / graph.n)))
+        lines.append(Line(name, grid / sigma, y / n, (float(t[at]) / sigma, float(risk[at]) / n)))
     return lines
 
 
@@ -62,16 +80,23 @@ def _weights(frame: Frame, n_probes: int | None, sigma) -> np.ndarray:
     return monte_carlo_weights(frame, n_probes=n_probes, sigma=sigma)
 
 
-def _curves(lines: list[Line]) -> str:
+_OWN_CURVES = (
+    "One line per scale of the wavelets. It shows the squared error that a threshold would leave, estimated without knowing the "
+    "truth (SURE); the dot is the threshold taken. What rises further is cut."
+)
+_PLAIN_CURVES = (
+    "One line per scale of the wavelets: the squared error that a threshold would leave, estimated without knowing the truth (SURE). "
+    "The dot is the one that the paper's method would take; the result above combines these scales with more. What rises further "
+    "is cut."
+)
+
+
+def _curves(title: str, lines: list[Line], words: str) -> str:
     top = 1.15 * max(max(float(line.y[0]), line.dot[1]) for line in lines)
     chart = line_chart(
         lines, x_title="threshold / σ", y_title="estimated risk per node", top=top, name="Estimated risk of each scale by threshold"
     )
-    words = (
-        "One line per scale of the wavelets. It shows the squared error that a threshold would leave, estimated without knowing the "
-        "truth (SURE); the dot is the threshold taken. What rises further is cut."
-    )
-    return f'<section><h2>How the thresholds were chosen</h2><div class="beside"><figure>{chart}</figure><p class="quiet">{words}</p></div></section>'
+    return f'<section><h2>{title}</h2><div class="beside"><figure>{chart}</figure><p class="quiet">{words}</p></div></section>'
 
 
 def _combination(details: dict, n: int) -> str:
