@@ -177,6 +177,22 @@ def _parse_line(text, i, end, form, row, ids, values, alone, places):
     return state == 1 and (value > 0 or (value == 0 and (not form.positive or ids[row, 0] == ids[row, 1]))), False
 
 
+def integers_of(names: Names) -> np.ndarray | None:
+    """Texts as integers, None if they are not all integers as one would write them: no leading zeros, which codes have."""
+    good, numbers = _integers(*names.places())
+    return numbers if good else None
+
+
+@njit(cache=True)
+def _integers(content, starts, lengths):
+    numbers = np.empty(len(starts), dtype=np.int64)
+    for k in range(len(starts)):
+        good, numbers[k] = integer(content, starts[k], starts[k] + lengths[k], False)
+        if not good:
+            return False, numbers
+    return True, numbers
+
+
 @njit(cache=True)
 def integer(text, i, end, loose):
     """(whether it is one, text[i:end] as an integer of up to 63 bits); loose: leading zeros and + are fine."""
