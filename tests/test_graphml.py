@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hushgraph import graphml, graphml_rows, io
+from hushgraph import graphml, io
 from hushgraph.graph import Graph
 
 EXAMPLES = int(os.environ.get("HUSHGRAPH_FUZZ", "100"))
@@ -125,8 +125,7 @@ def test_both_readers_agree(tmp_path_factory, odd, content, options, block, pack
     path = tmp_path_factory.getbasetemp() / ("a.graphml.gz" if packed else "a.graphml")
     path.write_bytes(gzip.compress(text, 1) if packed else text)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("hushgraph.text_files.BLOCK", block)
-        patch.setattr(graphml_rows, "BLOCK", max(block, text.find(b"<node") + 5))
+        patch.setattr("hushgraph.text_files.BLOCK", max(block, text.find(b"<node") + 5))  # the first block holds the header
         agree(path, options)
 
 
@@ -178,7 +177,7 @@ def test_blocks_may_end_anywhere(tmp_path, monkeypatch, size):
     monkeypatch.setattr(
         graphml,
         "large_blocks",
-        lambda pieces: iter([WHOLE[: start + 5], *(WHOLE[i : i + size] for i in range(start + 5, len(WHOLE), size))]),
+        lambda _: iter([WHOLE[: start + 5], *(WHOLE[i : i + size] for i in range(start + 5, len(WHOLE), size))]),
     )
     assert agree(path, {})
 

@@ -20,8 +20,8 @@ from hushgraph.checks import shown
 from hushgraph.edge_rows import integers_of
 from hushgraph.edge_table import PLACES, EdgeTable, checked_value, column_of, is_lonlat, label_kind, labels_of
 from hushgraph.graph_text import Collected, labels_of_ids
-from hushgraph.graphml_rows import NOT_PLAIN, NOT_WANTED, Keys, PlainRows, large_blocks, plain_rows
-from hushgraph.text_files import CUT_SHORT, pieces
+from hushgraph.graphml_rows import NOT_PLAIN, NOT_WANTED, Keys, PlainRows, plain_rows
+from hushgraph.text_files import CUT_SHORT, large_blocks, pieces
 
 _LONGEST = 1 << 26  # bytes without the end of an element
 _LARGE = 1 << 18  # bytes; below that the XML parser is done before the other way would be compiled
@@ -159,7 +159,7 @@ class _NotPlainError(Exception):
 def read_plain(path: Path, *, weight, distance) -> EdgeTable | None:
     """The edges of a file that is plain in every byte and has no fault, or lacks only the value that is asked for; otherwise None."""
     try:
-        blocks = large_blocks(pieces(path))
+        blocks = large_blocks(path)
         first = next(blocks, b"")
         start = min((place for place in map(first.find, (b"<node", b"<edge")) if place >= 0), default=0)
         reader = _around(first[:start], b"</graph></graphml>", _GraphML(path, weight, distance))

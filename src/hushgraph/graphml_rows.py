@@ -7,7 +7,7 @@ for a real parser to read or refuse: nothing is reported here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -16,7 +16,6 @@ from numba import njit
 from hushgraph.edge_rows import decimal
 from hushgraph.names import PADDING, Names
 
-BLOCK = 1 << 23  # bytes
 _LONGEST = 1 << 22  # bytes of one element; longer ones are not plain
 _SHORTEST_NODE, _SHORTEST_EDGE = len('<node id=""/>'), len('<edge source="" target=""/>')
 _MORE, _OTHER = -1, -2  # instead of a position: the block ends too early; this is not plain
@@ -86,33 +85,25 @@ class _Found(NamedTuple):
     counts: np.ndarray
 
 
-def large_blocks(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """The same bytes, megabytes at a time; the last block may be shorter."""
-    held = bytearray()
-    for piece in pieces:
-        if not held and len(piece) >= BLOCK:
-            yield piece
-            continue
-        held += piece
-        if len(held) >= BLOCK:
-            yield bytes(held)
-            held.clear()
-    if held:
-        yield bytes(held)
-
-
 def plain_rows(blocks: Iterator[bytes], keys: Keys, columns: int) -> PlainRows | None:
     """All nodes and edges, from where the first of them begins, and what follows them; None if not all of them are plain."""
     names, held, state = Names(), b"", 0
     parts: list[tuple[np.ndarray, ...]] = []
+    room = np.empty(0, dtype=np.uint8)  # the same for all blocks, since new memory costs as much as a look at it
     for block in blocks:
-        held += block
-        if state != _AT_TAIL:
-            end, state, found = _block_rows(held + PADDING, keys, columns)
-            if state < 0 or not (held.isascii() or _is_xml_text(held[:end])):
+        if state == _AT_TAIL:
+            held += block
+        else:
+            size = len(held) + len(block)
+            room = room if len(room) >= size + len(PADDING) else np.empty(size + _LONGEST + len(PADDING), dtype=np.uint8)
+            text = room[: size + len(PADDING)]
+            for start, part in ((0, held), (len(held), block), (size, PADDING)):
+                text[start : start + len(part)] = np.frombuffer(part, dtype=np.uint8)
+            end, state, found = _block_rows(text, keys, columns)
+            if state < 0 or not ((held.isascii() and block.isascii()) or _is_xml_text((held + block)[:end])):
                 return None
-            parts.append(_numbered(names, *found))
-            held = held[end:]
+            parts.append(_numbered(names, text, found))
+            held = block[end - len(held) :] if end >= len(held) else held[end:] + block
         if len(held) > _LONGEST:
             return None
     if state != _AT_TAIL:
@@ -129,16 +120,18 @@ def _is_xml_text(block: bytes) -> bool:
     return b"\xef\xbf\xbe" not in block and b"\xef\xbf\xbf" not in block
 
 
-def _block_rows(block: bytes, keys: Keys, columns: int) -> tuple[int, int, tuple[np.ndarray, _Found]]:
-    """(how much of the padded block was read, 1 where no nodes and edges follow, -2 for what is not plain, (its bytes, what was found))."""
-    text = np.frombuffer(bytearray(block), dtype=np.uint8)  # references to characters are replaced in it
-    n, m = len(block) // _SHORTEST_NODE + 1, len(block) // _SHORTEST_EDGE + 1
+def _block_rows(text: np.ndarray, keys: Keys, columns: int) -> tuple[int, int, _Found]:
+    """(how much of the padded text was read, 1 where no nodes and edges follow or -2 for what is not plain, what was found).
+
+    References to characters are replaced in the text.
+    """
+    n, m = len(text) // _SHORTEST_NODE + 1, len(text) // _SHORTEST_EDGE + 1
     found = _Found(
         np.empty(n, np.int64), np.empty((n, columns)), np.empty(n, np.uint8), np.empty((m, 2), np.int64), np.empty(m), np.empty(m, np.bool_),
         np.empty((columns * n, 4), np.int64), np.empty((m, 4), np.int64), np.zeros(4, np.int64),
     )  # fmt: skip
-    end, state = _parse(text, len(block) - len(PADDING), keys, found)
-    return end, state, (text, found)
+    end, state = _parse(text, len(text) - len(PADDING), keys, found)
+    return end, state, found
 
 
 def _numbered(names: Names, text: np.ndarray, found: _Found) -> tuple[np.ndarray, ...]:
