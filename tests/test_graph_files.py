@@ -438,3 +438,10 @@ def test_options_that_make_no_sense(tmp_path, options, said):
     for ending in ("csv", "parquet") if "delimiter" not in options else ("csv",):
         with pytest.raises(ValueError, match=said):
             io.read_graph(io.write_graph(tmp_path / f"a.{ending}", graph), **options)
+
+
+def test_text_ids_may_have_a_length_of_0_on_self_loops_only(tmp_path):
+    path = written(tmp_path, "a.csv", "source,target,length\na,b,2\nb,b,0\nb,c,0.5\n")
+    assert io.read_graph(path, distance="length").labels.tolist() == ["a", "b", "c"]
+    with pytest.raises(ValueError, match=r"line 3 .*above 0.*got '0'"):
+        io.read_graph(written(tmp_path, "b.csv", "source,target,length\na,b,2\nbb,bc,0\nb,c,0.5\n"), distance="length")

@@ -109,13 +109,17 @@ def one_of(*, weight, distance):
     return weight if weight is not None else distance
 
 
+def check_all_given(absent: int, total: int, attribute):
+    if absent:
+        msg = f"{absent} of {total} edges have no attribute {attribute!r}"
+        raise ValueError(msg)
+
+
 def affinities(values, attribute, pairs, *, is_distance: bool):
     if values is None:
         return None
-    absent = sum(value is None for value in values)
-    if absent:
-        msg = f"{absent} of {len(values)} edges have no attribute {attribute!r}"
-        raise ValueError(msg)
+    if not isinstance(values, np.ndarray) or values.dtype.kind == "O":
+        check_all_given(sum(value is None for value in values), len(values), attribute)
     values = checked_real_array(f"edge attribute {attribute!r}", values)
     if not is_distance:
         return values

@@ -6,11 +6,12 @@ precision; where that leaves the rounding in doubt, and for longer numbers, Pyth
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 from numba import njit
+
+from hushgraph.names import PADDING, Names
 
 _NEWLINE, _RETURN, _SPACE, _TAB, _PLUS, _MINUS, _POINT, _ZERO, _NINE = b"\n\r \t+-.09"
 _POWERS = 10.0 ** np.arange(23)  # exact
@@ -39,30 +40,6 @@ class Rows(NamedTuple):
     stop: int
 
 
-class Names:
-    """Texts and their numbers: a table of places, by hash, in a store of all their bytes. There is always room for a block."""
-
-    def __init__(self):
-        self.slots, self.starts, self.store = np.zeros(1 << 10, np.int64), np.zeros(2, np.int64), np.empty(1 << 10, np.uint8)
-        self.count = np.zeros(1, np.int64)
-
-    def make_room(self, block: bytes):
-        most, count = int(self.count[0]) + 2 * (block.count(b"\n") + 1), int(self.count[0])
-        used = int(self.starts[count])
-        if used + len(block) > len(self.store):
-            self.store = np.concatenate([self.store[:used], np.empty(used + 2 * len(block), np.uint8)])
-        if most + 1 > len(self.starts):
-            self.starts = np.concatenate([self.starts[: count + 1], np.zeros(2 * most, np.int64)])
-        if 2 * most > len(self.slots):
-            self.slots = np.zeros(1 << int(4 * most).bit_length(), np.int64)
-            _fill_slots(self.slots, self.starts, self.store, count)
-
-    def texts(self) -> list[bytes]:
-        ends = self.starts[: int(self.count[0]) + 1].tolist()
-        whole = self.store[: ends[-1]].tobytes()
-        return [whole[start:end] for start, end in pairwise(ends)]
-
-
 def parse_rows(block: bytes, form: RowForm, names: Names | None = None) -> Rows:
     """The edges of a block of whole lines; ids that are text are numbered in `names`.
 
@@ -77,19 +54,15 @@ def parse_rows(block: bytes, form: RowForm, names: Names | None = None) -> Rows:
     ids, alone = np.empty((most, 2), dtype=np.int64), np.zeros(most, dtype=np.bool_)
     values = np.empty(most if form.value >= 0 else 0)
     doubts, places = np.empty(len(values), dtype=np.int64), np.empty((len(values), 2), dtype=np.int64)
-    known = names or _NO_NAMES
-    known.make_room(block if names else b"")
-    table = known.slots, known.starts, known.store, known.count
-    n_rows, n_doubts, stop = _parse(text, form, ids, values, alone, doubts, places, table)
+    n_rows, n_doubts, stop = _parse(text, form, ids, values, alone, doubts, places)
+    if names is not None:
+        ids = names.numbers(block + PADDING, ids[:n_rows])
     for row, (start, end) in zip(doubts[:n_doubts].tolist(), places[:n_doubts].tolist(), strict=True):
         values[row] = float(block[start:end])
     first = int(np.argmax(~_usable(values[:n_rows], ids[:n_rows], form.positive))) if n_doubts else 0
     if n_doubts and not _usable(values[first : first + 1], ids[first : first + 1], form.positive)[0]:
         stop = start_of_row(block, form, first)  # a number too large for a float, or so small that it is 0
     return Rows(ids[:n_rows], values[:n_rows], alone[:n_rows], stop)
-
-
-_NO_NAMES = Names()
 
 
 def _usable(values: np.ndarray, ids: np.ndarray, positive: bool) -> np.ndarray:
@@ -110,7 +83,7 @@ def start_of_row(block: bytes, form: RowForm, row: int) -> int:
 
 
 @njit(cache=True)
-def _parse(text, form, ids, values, alone, doubts, places, table):
+def _parse(text, form, ids, values, alone, doubts, places):
     n_rows, n_doubts, begin, size = 0, 0, 0, len(text)
     while begin < size:
         next_line, end = _line_end(text, begin, form.delimiter, form.comment)
@@ -118,7 +91,7 @@ def _parse(text, form, ids, values, alone, doubts, places, table):
         while (start < end and text[start] == _SPACE) or (start < end and form.delimiter == 0 and text[start] == _TAB):
             start += 1
         if start < end:
-            good, doubtful = _parse_line(text, start, end, form, n_rows, ids, values, alone, places[n_doubts:], table)
+            good, doubtful = _parse_line(text, start, end, form, n_rows, ids, values, alone, places[n_doubts:])
             padded = form.is_text and (start > begin or (end < size and text[end] == _SPACE))
             if not good or padded:  # blanks around a text belong to it
                 return n_rows, n_doubts, begin
@@ -163,7 +136,7 @@ def _field(text, i, end, delimiter):
 
 
 @njit(cache=True)
-def _parse_line(text, i, end, form, row, ids, values, alone, places, table):
+def _parse_line(text, i, end, form, row, ids, values, alone, places):
     """(whether it is a row, whether its value is in doubt)."""
     value, state, start, stop = 0.0, 1, 0, 0
     for field in range(form.n_fields):
@@ -178,14 +151,14 @@ def _parse_line(text, i, end, form, row, ids, values, alone, places, table):
             side = 0 if field == form.source else 1
             if form.is_text:
                 good = a == begin and b == i - 1 and b > a
-                ids[row, side] = _number_of(text, a, b, table) if good else 0
+                ids[row, side] = a << 32 | b  # where it lies; all are numbered later, at once
             else:
-                good, ids[row, side] = _integer(text, a, b, form.delimiter == 0)
+                good, ids[row, side] = integer(text, a, b, form.delimiter == 0)
             if not good:
                 return False, False
         elif field == form.value:
             start, stop = a, b
-            value, state = _decimal(text, a, b)
+            value, state = decimal(text, a, b)
     if i <= end:
         return False, False
     if alone[row]:
@@ -196,57 +169,32 @@ def _parse_line(text, i, end, form, row, ids, values, alone, places, table):
     if form.value < 0:
         return True, False
     values[row] = value
-    if state == 0:
+    if state == 0 or (
+        state == 1 and value == 0 and form.positive and form.is_text
+    ):  # whether it is a self-loop is known when texts are numbered
         places[0, 0], places[0, 1] = start, stop
         return True, True
     return state == 1 and (value > 0 or (value == 0 and (not form.positive or ids[row, 0] == ids[row, 1]))), False
 
 
-@njit(cache=True)
-def _slot(text, i, end, slots):
-    """Where the search for a text begins (FNV-1a)."""
-    key = np.uint64(14695981039346656037)
-    for k in range(i, end):
-        key = (key ^ np.uint64(text[k])) * np.uint64(1099511628211)
-    return np.int64((key ^ (key >> np.uint64(29))) & np.uint64(len(slots) - 1))
+def integers_of(names: Names) -> np.ndarray | None:
+    """Texts as integers, None if they are not all integers as one would write them: no leading zeros, which codes have."""
+    good, numbers = _integers(*names.places())
+    return numbers if good else None
 
 
 @njit(cache=True)
-def _fill_slots(slots, starts, store, count):
-    for number in range(count):
-        place = _slot(store, starts[number], starts[number + 1], slots)
-        while slots[place]:
-            place = (place + 1) & (len(slots) - 1)
-        slots[place] = number + 1
+def _integers(content, starts, lengths):
+    numbers = np.empty(len(starts), dtype=np.int64)
+    for k in range(len(starts)):
+        good, numbers[k] = integer(content, starts[k], starts[k] + lengths[k], False)
+        if not good:
+            return False, numbers
+    return True, numbers
 
 
 @njit(cache=True)
-def _number_of(text, i, end, table):
-    """The number of text[i:end], a new one if it has none."""
-    slots, starts, store, count = table
-    place = _slot(text, i, end, slots)
-    while slots[place]:
-        number = slots[place] - 1
-        start = starts[number]
-        same = starts[number + 1] - start == end - i
-        k = 0
-        while same and k < end - i:
-            same = store[start + k] == text[i + k]
-            k += 1
-        if same:
-            return number
-        place = (place + 1) & (len(slots) - 1)
-    number = count[0]
-    for k in range(end - i):
-        store[starts[number] + k] = text[i + k]
-    starts[number + 1] = starts[number] + end - i
-    slots[place] = number + 1
-    count[0] += 1
-    return number
-
-
-@njit(cache=True)
-def _integer(text, i, end, loose):
+def integer(text, i, end, loose):
     """(whether it is one, text[i:end] as an integer of up to 63 bits); loose: leading zeros and + are fine."""
     negative = i < end and text[i] == _MINUS
     if negative or (loose and i < end and text[i] == _PLUS):
@@ -262,7 +210,7 @@ def _integer(text, i, end, loose):
 
 
 @njit(cache=True)
-def _decimal(text, i, end):
+def decimal(text, i, end):
     """(number, 1), (anything, 0) where Python is to be asked, (anything, -1) for what is no number of at least 0."""
     if i < end and text[i] == _PLUS:
         i += 1
@@ -286,7 +234,7 @@ def _decimal(text, i, end):
         if text[i] not in (69, 101):  # E, e
             return 0.0, -1
         i += 1
-        good, power = _integer(text, i, end, True)
+        good, power = integer(text, i, end, True)
         if not good:
             return 0.0, -1
     return _scaled(mantissa, power - fraction) if digits <= 18 else (0.0, 0)

@@ -9,6 +9,7 @@ import numpy as np
 
 from hushgraph.adjacency import checked_labels
 from hushgraph.checks import shown
+from hushgraph.names import Names
 
 
 class EdgeTable(NamedTuple):
@@ -38,9 +39,23 @@ def text_labels(names: list[str], where) -> np.ndarray:
     """Names as an array, which gives each the room of the longest."""
     longest = max(map(len, names), default=1)
     if longest > LONGEST_LABEL or 4 * longest * len(names) > MOST_LABEL_BYTES:
-        msg = f"{where} has a node id of {longest} characters; expected short names; check that it is the right file"
-        raise ValueError(msg)
+        raise _too_long(longest, where)
     return np.array(names, dtype=str)
+
+
+def labels_of(names: Names, where) -> np.ndarray | None:
+    """`text_labels` of texts in bytes; None if they are not all UTF-8."""
+    try:
+        labels, longest = names.decoded(LONGEST_LABEL, MOST_LABEL_BYTES)
+    except UnicodeDecodeError:
+        return None
+    if labels is None:
+        raise _too_long(longest, where)
+    return labels
+
+
+def _too_long(longest: int, where) -> ValueError:
+    return ValueError(f"{where} has a node id of {longest} characters; expected short names; check that it is the right file")
 
 
 def label_kind(labels: np.ndarray | None, where) -> str:
@@ -91,12 +106,38 @@ def _ranks(ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def checked_names(labels, n: int) -> np.ndarray | None:
-    """`checked_labels`, without a look at each where integers ascend and so are unique: millions of ids take no time."""
+    """`checked_labels`, without a Python object for each where integers ascend or hashes of texts differ, so that all are unique."""
     if isinstance(labels, np.ndarray) and labels.dtype.kind == "i" and labels.shape == (n,) and np.all(labels[1:] > labels[:-1]):
         labels = labels.copy()
         labels.flags.writeable = False
         return labels
+    if n and isinstance(labels, np.ndarray) and labels.dtype.kind == "U" and labels.shape == (n,) and _surely_unique(labels):
+        labels = labels.astype(f"U{_longest(labels)}")
+        labels.flags.writeable = False
+        return labels
     return checked_labels(labels, n)
+
+
+def _codes(texts: np.ndarray) -> np.ndarray:
+    """Characters of texts as numbers, a row per text, ended by zeros."""
+    plain = np.ascontiguousarray(texts).view(np.ndarray).astype(texts.dtype.newbyteorder("="), copy=False)
+    return plain.view(np.uint32).reshape(len(texts), -1)
+
+
+def _surely_unique(texts: np.ndarray) -> bool:
+    """Whether texts have hashes that all differ; False settles nothing."""
+    keys = np.zeros(len(texts), dtype=np.uint64)
+    for column in _codes(texts).T:
+        keys = (keys ^ column) * np.uint64(0x9E3779B97F4A7C15)
+        keys ^= keys >> np.uint64(32)
+    keys.sort()
+    return bool(np.all(keys[1:] != keys[:-1]))
+
+
+def _longest(texts: np.ndarray) -> int:
+    """Length of the longest text, at least 1."""
+    used = _codes(texts).any(axis=0)
+    return max(int(np.flatnonzero(used)[-1]) + 1 if used.any() else 0, 1)
 
 
 def column_of(names: list[str], weight, distance, where) -> tuple[str | None, bool]:

@@ -17,8 +17,9 @@ import numpy as np
 
 from hushgraph.adjacency import affinities
 from hushgraph.checks import shown
-from hushgraph.edge_rows import Names, RowForm, Rows, parse_rows
-from hushgraph.edge_table import ENDS, EdgeTable, checked_value, column_of, is_integer, label_kind, numbered, text_labels
+from hushgraph.edge_rows import RowForm, Rows, parse_rows
+from hushgraph.edge_table import ENDS, EdgeTable, checked_value, column_of, is_integer, label_kind, labels_of, numbered, text_labels
+from hushgraph.names import Names
 from hushgraph.text_files import line_blocks, numbered_lines, unreadable
 
 _CHUNK = 100_000  # lines written at a time
@@ -195,13 +196,14 @@ def _read_plain_text_ids(path: Path, layout: Layout) -> EdgeTable | None:
         if found[-1].stop >= 0:
             return None
     ids, values, alone = (np.concatenate([part[i] for part in found]) for i in range(3))
-    try:
-        texts = [name.decode() for name in names.texts()]
-    except UnicodeDecodeError:
+    labels = labels_of(names, path)
+    if labels is None:
         return None
-    pairs, kept = ids[~alone], values[~alone] if form.value >= 0 else None
-    weights = affinities(kept, layout.value, pairs, is_distance=form.positive)
-    return EdgeTable(pairs, len(texts), weights, labels=text_labels(texts, path))
+    if alone.any():
+        ids, values = ids[~alone], values[~alone] if form.value >= 0 else values
+    kept = values if form.value >= 0 else None
+    weights = affinities(kept, layout.value, ids, is_distance=form.positive)
+    return EdgeTable(ids, len(labels), weights, labels=labels)
 
 
 def _read_text_ids(path: Path, layout: Layout, delimiter: str | None) -> EdgeTable:

@@ -31,7 +31,8 @@ from hushgraph.checks import choose, shown
 from hushgraph.edge_table import EdgeTable, is_integer, label_kind
 from hushgraph.edge_text import csv_rows, quoted, read_edge_list, write_edge_list, write_lines
 from hushgraph.graph import Graph, checked_graph
-from hushgraph.graph_text import read_gml, read_graphml, write_graphml
+from hushgraph.graph_text import read_gml
+from hushgraph.graphml import read_graphml, write_graphml
 from hushgraph.interop import node_names, signal_columns, upper_edges
 from hushgraph.matrix_market import read_matrix, write_matrix
 from hushgraph.text_files import all_bytes, existing_file, replacing

@@ -50,6 +50,21 @@ def pieces(path: Path) -> Iterator[bytes]:
             yield piece
 
 
+def large_blocks(path: Path) -> Iterator[bytes]:
+    """The same bytes, megabytes at a time; the last block may be shorter."""
+    held = bytearray()
+    for piece in pieces(path):
+        if not held and len(piece) >= BLOCK:
+            yield piece
+            continue
+        held += piece
+        if len(held) >= BLOCK:
+            yield bytes(held)
+            held.clear()
+    if held:
+        yield bytes(held)
+
+
 def all_bytes(path: Path) -> io.BytesIO:
     """The whole file, unpacked, for formats that are read in any order."""
     whole, content = True, io.BytesIO()

@@ -7,6 +7,7 @@ reader passes over it says in its documentation.
 from __future__ import annotations
 
 import csv
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,7 +15,6 @@ import numpy as np
 
 from hushgraph.checks import checked_time
 from hushgraph.contents import extra
-from hushgraph.datasets.lines import number_table
 from hushgraph.text_files import existing_file, numbered_lines
 
 _LON = ("pickup_longitude", "start_lon", "pickup_lon")
@@ -229,12 +229,23 @@ def read_cabspotting(folder) -> Pickups:
 
 def _trace(path: Path) -> np.ndarray:
     """(records, 4) of one cab, as in the file."""
-    records = number_table(path, np.float64)
+    records = _number_table(path)
     if records is not None and not records.size:
         return np.empty((0, 4))
     if records is None or records.shape[1] != 4 or not _possible(records).all():
         raise ValueError(_first_bad_record(path))
     return records
+
+
+def _number_table(path: Path) -> np.ndarray | None:
+    """Rows of equally many numbers, comments after #; None for a file with anything else in it, which the caller then looks for."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            warnings.filterwarnings("ignore", message=".*input contained no data")
+            return np.loadtxt((line for _, line in numbered_lines(path)), dtype=np.float64, comments="#", ndmin=2)
+    except (ValueError, OverflowError, Warning):
+        return None
 
 
 def _possible(records: np.ndarray) -> np.ndarray:

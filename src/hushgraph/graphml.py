@@ -1,0 +1,312 @@
+"""GraphML: read as a stream of nodes and edges, and written. It gives and takes edge tables, and knows no Graph.
+
+Nodes, edges and their data are read; keys may have any type, since OSMnx writes numbers as text. Entities of its own are refused in
+a file: they can unfold without bounds. Hyperedges are refused. What is plain in every byte is read megabytes at a time by
+`graphml_rows`, all else by an XML parser, from the beginning: meaning and errors are always the parser's.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import chain
+from pathlib import Path
+from xml.parsers import expat
+from xml.sax.saxutils import escape, quoteattr
+
+import numpy as np
+
+from hushgraph.adjacency import affinities, check_all_given
+from hushgraph.checks import shown
+from hushgraph.edge_rows import integers_of
+from hushgraph.edge_table import PLACES, EdgeTable, checked_value, column_of, is_lonlat, label_kind, labels_of
+from hushgraph.graph_text import Collected, labels_of_ids
+from hushgraph.graphml_rows import NOT_PLAIN, NOT_WANTED, Keys, PlainRows, plain_rows
+from hushgraph.text_files import CUT_SHORT, large_blocks, pieces
+
+_LONGEST = 1 << 26  # bytes without the end of an element
+_LARGE = 1 << 18  # bytes; below that the XML parser is done before the other way would be compiled
+_LABELS = "hushgraph_labels"  # data of the graph: none, int or text
+_AXES = tuple(dict.fromkeys(axis for axes in PLACES for axis in axes))
+
+
+# ---- element by element ---------------------------------------------------------------------------------------------
+
+
+class _RefusedError(Exception):
+    pass
+
+
+class _GraphML:
+    """Handlers of the XML parser."""
+
+    def __init__(self, path: Path, weight, distance):
+        self.found, self.path = Collected(path, weight, distance), path
+        self.keys: dict[str, tuple[str, str]] = {}
+        self.defaults: dict[tuple[str, str], str] = {}
+        self.graph: dict[str, str] = {}
+        self.open: list[tuple[str, dict[str, str], dict[str, str]]] = []  # (element, its attributes, its data)
+        self.key: tuple[str, str] | None = None
+        self.text: list[str] | None = None
+        self.root: str | None = None
+        self.encoding: str | None = None
+        self.parser = expat.ParserCreate(namespace_separator=" ")
+        self.parser.buffer_text = True
+        self.parser.StartElementHandler, self.parser.EndElementHandler = self.start, self.end
+        self.parser.CharacterDataHandler, self.parser.EntityDeclHandler = self.characters, self.entity
+        self.parser.XmlDeclHandler = self.declaration
+
+    def entity(self, *_):
+        msg = f"{self.path} declares entities of its own, which can unfold without bounds; GraphML needs none"
+        raise _RefusedError(msg)
+
+    def declaration(self, version, encoding, standalone):
+        self.encoding = encoding
+
+    def start(self, element: str, attributes: dict[str, str]):
+        element = element.rsplit(" ", 1)[-1]
+        self.root = self.root or element
+        if element == "key" and "id" in attributes:
+            self.key = attributes.get("for", "all"), attributes.get("attr.name", attributes["id"])
+            self.keys[attributes["id"]] = self.key
+        elif element in ("graph", "node", "edge"):
+            self.open.append((element, attributes, {}))
+        elif element == "hyperedge":
+            msg = f"line {self.parser.CurrentLineNumber} of {self.path} has a hyperedge; an edge joins two nodes"
+            raise _RefusedError(msg)
+        self.text = [] if element in ("data", "default") else None
+        if element == "data":
+            self.key = self.keys.get(attributes.get("key", ""), ("all", attributes.get("key", "")))
+
+    def characters(self, text: str):
+        if self.text is not None:
+            self.text.append(text)
+
+    def end(self, element: str):
+        element, line = element.rsplit(" ", 1)[-1], self.parser.CurrentLineNumber
+        text = "".join(self.text or []).strip()
+        if element == "data" and self.key and self.open:
+            kind, _, data = self.open[-1]
+            if kind != "edge" or self.key[1] == self.found.wanted:
+                data[self.key[1]] = text
+        elif element == "default" and self.key:
+            self.defaults[self.key] = text
+        elif element in ("graph", "node", "edge") and self.open:
+            kind, attributes, data = self.open.pop()
+            self.finish(kind, attributes, data, line)
+        self.text = None
+
+    def default(self, kind: str, name: str) -> str | None:
+        """What elements of that kind have that do not say it."""
+        return next((text for (whose, key), text in self.defaults.items() if whose in (kind, "all") and key == name), None)
+
+    def finish(self, kind: str, attributes: dict[str, str], data: dict[str, str], line: int):
+        wanted = {"node": ("id",), "edge": ("source", "target"), "graph": ()}[kind]
+        missing = [name for name in wanted if name not in attributes]
+        if missing:
+            msg = f"the {kind} on line {line} of {self.path} has no {missing[0]}; the file is garbled"
+            raise _RefusedError(msg)
+        for (whose, name), text in self.defaults.items():
+            if whose in (kind, "all") and (kind != "edge" or name == self.found.wanted):
+                data.setdefault(name, text)
+        if kind == "graph":
+            self.graph |= data
+        elif kind == "node":
+            self.found.add_node(attributes["id"], attributes["id"], data, line)
+        else:
+            self.found.add_edge((attributes["source"], attributes["target"]), data, line)
+
+
+def read_graphml(path: Path, *, weight, distance) -> EdgeTable:
+    """The edges of a GraphML file; a graph attribute "crs" that is EPSG:4326 makes places longitude and latitude."""
+    table = read_plain(path, weight=weight, distance=distance) if path.stat().st_size >= _LARGE else None
+    return table or read_xml(path, weight=weight, distance=distance)
+
+
+def read_xml(path: Path, *, weight, distance) -> EdgeTable:
+    """Element by element, for files that are not plain in every byte, and to find what is wrong with them."""
+    reader, total, fault = _GraphML(path, weight, distance), 0, ""
+    try:
+        for piece in pieces(path):
+            total += len(piece)
+            reader.parser.Parse(piece, False)
+            if total - max(reader.parser.CurrentByteIndex, 0) > _LONGEST or sum(map(len, reader.text or [])) > _LONGEST:
+                fault = f"{path} has an element of more than {_LONGEST >> 20} MB; check that it is the right file"
+                break
+        else:
+            reader.parser.Parse(b"", True)
+    except _RefusedError as error:
+        fault = str(error)
+    except expat.ExpatError as error:
+        reason = expat.ErrorString(error.code)
+        fault = f"line {error.lineno} of {path} is no XML ({reason}): it is empty, truncated or garbled; copy or download it again"
+    except (*CUT_SHORT, LookupError):  # no such encoding
+        fault = f"{path} cannot be read after line {reader.parser.CurrentLineNumber}: it is truncated, not text, or not gzip"
+    if not fault and reader.root != "graphml":
+        fault = f"{path} must be GraphML; its outermost element is {shown(reader.root)}"
+    if fault:
+        raise ValueError(fault)
+    labels = labels_of_ids(reader.found.names, path, reader.graph.get(_LABELS))
+    return reader.found.table(labels, "lonlat" if is_lonlat(reader.graph.get("crs")) else None)
+
+
+# ---- megabytes at a time --------------------------------------------------------------------------------------------
+
+
+class _NotPlainError(Exception):
+    pass
+
+
+def read_plain(path: Path, *, weight, distance) -> EdgeTable | None:
+    """The edges of a file that is plain in every byte and has no fault, or lacks only the value that is asked for; otherwise None."""
+    try:
+        blocks = large_blocks(path)
+        first = next(blocks, b"")
+        start = min((place for place in map(first.find, (b"<node", b"<edge")) if place >= 0), default=0)
+        reader = _around(first[:start], b"</graph></graphml>", _GraphML(path, weight, distance))
+        names = {name for _, name in reader.keys.values()}
+        axes = [axis for axis in _AXES if axis in names]
+        rows = plain_rows(chain([first[start:]], blocks), _roles(reader, axes), len(axes))
+        if rows is None:
+            return None
+        whole = _around(first[:start], rows.tail, _GraphML(path, weight, distance))
+        if (whole.keys, whole.defaults) != (reader.keys, reader.defaults):
+            return None
+        return _plain_table(rows, axes, whole, weight, distance)
+    except (_NotPlainError, *CUT_SHORT):
+        return None
+
+
+def _around(header: bytes, tail: bytes, reader: _GraphML) -> _GraphML:
+    """A reader that knows what stands before the first node and after the last edge; a comment that is cut off is an error, too."""
+    if b"<!DOCTYPE" in header:  # which may give elements attributes that they do not show
+        raise _NotPlainError
+    try:
+        reader.parser.Parse(header + tail, True)
+    except (_RefusedError, expat.ExpatError, LookupError):
+        reader.root = None
+    if reader.root != "graphml" or reader.found.order or reader.found.edges or (reader.encoding or "utf-8").lower() != "utf-8":
+        raise _NotPlainError
+    return reader
+
+
+def _roles(reader: _GraphML, axes: list[str]) -> Keys:
+    """What data of each key are; keys that are not declared count by their id, which is not plain where that matters."""
+    roles = {}
+    for key, (_, name) in reader.keys.items():
+        roles[key] = axes.index(name) if name in axes else NOT_WANTED, 0 if name == reader.found.wanted else NOT_WANTED
+    for name in {*_AXES, *([reader.found.wanted] if isinstance(reader.found.wanted, str) else [])} - roles.keys():
+        roles[name] = NOT_PLAIN if name in _AXES else NOT_WANTED, NOT_PLAIN if name == reader.found.wanted else NOT_WANTED
+    return Keys.of({key: found for key, found in roles.items() if found != (NOT_WANTED, NOT_WANTED)})
+
+
+def _plain_table(rows: PlainRows, axes: list[str], reader: _GraphML, weight, distance) -> EdgeTable:
+    n = len(rows.nodes)
+    if n != len(rows.names) or np.any(np.bincount(rows.nodes, minlength=n) != 1):
+        raise _NotPlainError  # a node twice, or an edge to none
+    rank = np.empty(n, dtype=np.int64)
+    rank[rows.nodes] = np.arange(n)
+    labels = _plain_labels(rows, reader.graph.get(_LABELS), reader.path)
+    pairs = rank[rows.edges]
+    weights = _plain_weights(rows, pairs, reader, weight, distance)
+    coords = _plain_coords(rows, axes, reader) if n else None
+    crs = "lonlat" if coords is not None and is_lonlat(reader.graph.get("crs")) else None
+    return EdgeTable(pairs, n, weights, coords, crs, labels)
+
+
+def _plain_labels(rows: PlainRows, kind: str | None, path: Path) -> np.ndarray | None:
+    """`labels_of_ids` of names in bytes."""
+    numbers = None if kind == "text" else integers_of(rows.names)
+    if numbers is not None:
+        numbers = numbers[rows.nodes]
+        return None if kind != "int" and np.array_equal(numbers, np.arange(len(numbers))) else numbers
+    labels = None if kind in ("int", "none") else labels_of(rows.names, path)
+    if labels is None:
+        raise _NotPlainError
+    return labels[rows.nodes]
+
+
+def _plain_weights(rows: PlainRows, pairs: np.ndarray, reader: _GraphML, weight, distance) -> np.ndarray | None:
+    values, absent, wanted = rows.values, ~rows.has_value, reader.found.wanted
+    default = reader.default("edge", wanted)
+    if default is not None and absent.any():
+        values[absent], absent = _number(default), np.zeros_like(absent)
+    name, is_distance = column_of([] if absent.all() else [wanted], weight, distance, reader.path)
+    if name is None:
+        return None
+    faulty = ~np.isfinite(values) | ((values == 0) & is_distance & (pairs[:, 0] != pairs[:, 1]))
+    if np.any(faulty & ~absent):
+        raise _NotPlainError
+    check_all_given(int(absent.sum()), len(pairs), name)
+    return affinities(values, name, pairs, is_distance=is_distance)
+
+
+def _plain_coords(rows: PlainRows, axes: list[str], reader: _GraphML) -> np.ndarray | None:
+    for chosen in PLACES:
+        columns = []
+        for column in (axes.index(axis) for axis in chosen if axis in axes):
+            given, default = (rows.has_place >> column & 1).astype(bool), reader.default("node", axes[column])
+            if given.all() or default is not None:
+                columns.append(rows.places[:, column] if given.all() else np.where(given, rows.places[:, column], _number(default)))
+        if len(columns) == len(chosen):
+            coords = np.stack(columns, axis=1)
+            if not np.isfinite(coords).all():
+                raise _NotPlainError
+            return coords
+    return None
+
+
+def _number(text: str | None) -> float:
+    """A default as a number; one that is none, or that is negative, is rare enough to be left to the XML parser."""
+    try:
+        return checked_value(text or "", is_distance=False, is_loop=True, where="")
+    except ValueError:
+        raise _NotPlainError from None
+
+
+# ---- writing --------------------------------------------------------------------------------------------------------
+
+
+def write_graphml(file, table: EdgeTable):
+    """Nodes with their places, edges with their weights; ids are the labels."""
+    kind = label_kind(table.labels, "GraphML")
+    names = list(map(str, range(table.n) if table.labels is None else table.labels.tolist()))
+    if kind == "text" and any(map(_forbidden.search, names)):
+        msg = "GraphML cannot keep labels with control characters; write .npz or .parquet, or relabel"
+        raise ValueError(msg)
+    quoted = [quoteattr(name, {"\n": "&#10;", "\r": "&#13;", "\t": "&#9;"}) for name in names]
+    axes = "" if table.coords is None else "xyz"[: table.coords.shape[1]]
+    keys = [(axis, "node", axis, "double") for axis in axes]
+    keys += [("w", "edge", "weight", "double")] * (table.weights is not None)
+    keys += [("crs", "graph", "crs", "string"), ("labels", "graph", _LABELS, "string")]
+    file.write(b'<?xml version="1.0" encoding="UTF-8"?>\n<graphml xmlns="http://graphml.graphdrawing.org/xmlns">\n')
+    for key, whose, name, form in keys:
+        file.write(f'  <key id="{key}" for="{whose}" attr.name="{name}" attr.type="{form}"/>\n'.encode())
+    crs = f'<data key="crs">{escape("EPSG:4326")}</data>' if table.crs == "lonlat" else ""
+    file.write(f'  <graph edgedefault="undirected">{crs}<data key="labels">{kind}</data>\n'.encode())
+    rows = [[]] * table.n if table.coords is None else table.coords.tolist()
+    _write_nodes(file, quoted, axes, rows)
+    _write_edges(file, quoted, table)
+    file.write(b"  </graph>\n</graphml>\n")
+
+
+def _write_nodes(file, quoted: list[str], axes: str, rows: list):
+    for start in range(0, len(quoted), 10_000):
+        part = zip(quoted[start : start + 10_000], rows[start : start + 10_000], strict=True)
+        lines = (f"    <node id={name}>{_data(axes, row)}</node>\n" for name, row in part)
+        file.write("".join(lines).encode())
+
+
+def _write_edges(file, quoted: list[str], table: EdgeTable):
+    for start in range(0, len(table.pairs), 10_000):
+        pairs = table.pairs[start : start + 10_000].tolist()
+        values = [[]] * len(pairs) if table.weights is None else table.weights[start : start + 10_000, None].tolist()
+        edges = zip(pairs, values, strict=True)
+        lines = (f"    <edge source={quoted[i]} target={quoted[j]}>{_data('w', row)}</edge>\n" for (i, j), row in edges)
+        file.write("".join(lines).encode())
+
+
+_forbidden = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+
+
+def _data(keys: str, values) -> str:
+    return "".join(f'<data key="{key}">{value!r}</data>' for key, value in zip(keys, values, strict=False))
