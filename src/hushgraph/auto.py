@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from hushgraph.arrays import namespace, on_device
 from hushgraph.candidates import Group
 from hushgraph.columns import Observation
 from hushgraph.combine import Combination, Sets, alone, combine
@@ -59,8 +60,8 @@ class Plan:
     why: str
 
     @classmethod
-    def of(cls, n: int, settings: Settings) -> Plan:
-        """By size and method."""
+    def of(cls, n: int, settings: Settings, *, device: bool = False) -> Plan:
+        """By size, method and machine."""
         method, wish = settings.method, settings.refine
         if method in SINGLE:
             return cls({}, False, f"the candidate {SINGLE[method]!r} alone, as asked")
@@ -70,6 +71,8 @@ class Plan:
             return cls(
                 LARGE_SETS, wish is not False, "columns on a product graph: combinations of candidates that cost a few transforms"
             )
+        if device:
+            return cls(LARGE_SETS, wish is not False, "on a GPU: combinations of candidates that are linear algebra")
         if n < SMALL:
             return cls(SMALL_SETS, bool(wish), f"under {SMALL} nodes SURE is too noisy to choose among many: few candidates")
         if n > LARGE:
@@ -98,11 +101,13 @@ class Estimate:
 def denoise_combined(graph: Graph, values: np.ndarray, sigma, settings: Settings, timings: dict) -> Denoised:
     """All columns of `values` (n,) or (n, m), with the same filters and probes."""
     noise, ndim = Noise.of(sigma), values.ndim
-    planes = np.ascontiguousarray(values.reshape(len(values), -1).T, dtype=np.float64)
+    planes = namespace(values).ascontiguousarray(values.reshape(len(values), -1).T, dtype=np.float64)
     filters, m = None, len(planes)
     if settings.method != "counts":
         with timed(timings, "filters and probes", 0.0, 1 / (m + 1)):
-            filters = Filters.of(graph, noise, n_probes=settings.n_probes, law=settings.law, seed=settings.seed)
+            filters = Filters.of(
+                graph, noise, n_probes=settings.n_probes, law=settings.law, seed=settings.seed, like=_if_on_device(planes)
+            )
     parts = []
     for k, y in enumerate(planes):
         with nth(k + 1, m + 1):
@@ -130,9 +135,10 @@ def _estimate(graph: Graph, filters: Filters | None, y: np.ndarray, noise: Noise
     if filters is None:
         found = _counts(graph, y, noise, timings)
         return _of_counts(y, noise, found, {"why": "the empirical-Bayes estimate, as asked"})
-    plan, offset = Plan.of(graph.n, settings), _offset(y)
+    plan, offset = Plan.of(graph.n, settings, device=on_device(y)), _offset(y)
     seen = Observation(filters, y - offset, noise)
     reason = why_not(graph) if settings.groups is None else "columns are denoised together, on a product graph"
+    reason = "it is worked on by the processor only" if on_device(y) else reason
     asked = settings.method == "auto" and settings.nonnegative and reason is None
     whole = COMBINED if asked else 1.0
     with timed(timings, "candidates", 0.0, 0.6 * whole):
@@ -154,6 +160,10 @@ def _estimate(graph: Graph, filters: Filters | None, y: np.ndarray, noise: Noise
     return _averaged(y, noise, _of_counts(y, noise, found, {"counts": words}), linear)
 
 
+def _if_on_device(values):
+    return values if on_device(values) else None
+
+
 def _offset(y: np.ndarray) -> float:
     """The mean of a signal that lies far from 0 (kelvins, altitudes): its digits are not for the combination to spend."""
     mean = float(block_sum(y)) / len(y)
@@ -161,7 +171,7 @@ def _offset(y: np.ndarray) -> float:
 
 
 def _counts(graph: Graph, y: np.ndarray, noise: Noise, timings: dict, done: float = 0.0) -> CountsEstimate:
-    reason = why_not(graph)
+    reason = "it is worked on by the processor only" if on_device(y) else why_not(graph)
     if reason is not None:
         msg = f"method='counts' cannot be used here: {reason}; use method='auto'"
         raise ValueError(msg)
@@ -231,7 +241,7 @@ def _of_combination(seen: Observation, found: Combination, offset: float, accoun
     trace = noise.variance * float(np.mean([block_sum(noise.weigh(row**2)) for row in moved]))
     square = (seen.y - found.signal) ** 2
     divergence = noise.variance * np.mean(probed.eps * moved, axis=0)
-    sure = square - noise.weigh(np.ones(n)) + 2 * divergence
+    sure = square - noise.weigh(np.ones_like(square)) + 2 * divergence
     variance = noise.variance * np.mean(moved**2, axis=0)
     probe_se = float(np.sqrt(8 * trace / probed.count))
     risk = found.risk + (2 * noise.mean(n) if offset else 0.0)

@@ -36,7 +36,7 @@ from hushgraph.kernels.cpu import cores_for
 from hushgraph.neighbourhoods import block_partition
 from hushgraph.risk import checked_pair, checked_scale, threshold_scale
 from hushgraph.shrink import checked_thresholds
-from hushgraph.threshold import BINS, TINY
+from hushgraph.sure_bins import BINS, TINY
 from hushgraph.transform import checked_coefficient_size, checked_coefficients
 
 SIZES = (1, 4, 8, 16, 32)  # 1 is the paper's rule; larger blocks than 32 gained nothing on street maps, grids and meshes

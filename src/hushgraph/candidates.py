@@ -22,11 +22,12 @@ h_t(x) = x (1 - t^2 / x^2)_+ and its slope (1 + t^2 / x^2) where |x| > t:
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numba import njit, prange
 
+from hushgraph.arrays import beside, on_device, on_host
 from hushgraph.betas import sure_betas
 from hushgraph.blocks import SIZES, block_jacobian, block_mixture
 from hushgraph.chains import depth_first_order, fused_lasso_path
@@ -88,23 +89,40 @@ def constant(seen: Observation) -> Columns:
     slot[order] = np.minimum(np.arange(len(sizes)), MOST_CONSTANTS)
     slot[-1] = slot[:-1][~small].max(initial=-1) + 1 if small.any() else 0
     member = np.where(small, len(sizes), np.arange(len(sizes)))[label]
-    counts = np.maximum(np.bincount(member, minlength=len(slot)), 1)
-
-    def means(x):
-        return np.bincount(member, x, minlength=len(slot)) / counts
-
+    means = _means(member, len(slot), seen.y)
     values = np.zeros((slot[member].max() + 1, len(label)))
-    with cores_for(len(label)):
-        _spread(slot[member], means(seen.y)[member], values)
+    there, column = beside(member, seen.y), slot[member]
+    spread = beside(means(seen.y), seen.y)[there]
+    if on_device(spread):
+        values = np.where(beside(np.arange(len(values))[:, None], spread) == beside(column, spread), spread, 0.0)
+    else:
+        with cores_for(len(label)):
+            _spread(column, spread, values)
 
     def add(a, moved):
         shares = a[np.minimum(slot, len(a) - 1)]
-        moved.nodes = moved.nodes + np.stack([(shares * means(eps))[member] for eps in seen.filters.probes.eps])
+        parts = [beside(shares * means(eps), eps)[there] for eps in seen.filters.probes.eps]
+        moved.nodes = moved.nodes + np.stack(parts)
 
     names = tuple(f"constant {k + 1}" for k in range(len(values)))
     used = np.unique(member)
     divergence = np.bincount(slot[used], means(seen.own)[used], minlength=len(names))
     return Columns(seen.filters, names, (values,), divergence, add, np.zeros(len(names)))
+
+
+def _means(member: np.ndarray, count: int, like) -> Callable[[Any], np.ndarray]:
+    """A function for the means of a signal over groups of nodes, given the group of each."""
+    sizes = np.bincount(member, minlength=count)
+    if not on_device(like):
+        return lambda x: np.bincount(member, x, minlength=count) / np.maximum(sizes, 1)
+    ends = np.cumsum(sizes)
+    order, last = beside(np.argsort(member, kind="stable"), like), beside(np.maximum(ends - 1, 0), like)
+
+    def means(x):
+        running = on_host(np.cumsum(x[order])[last])
+        return np.diff(np.where(ends > 0, running, 0.0), prepend=0.0) / np.maximum(sizes, 1)
+
+    return means
 
 
 @njit(cache=True, parallel=True)
@@ -222,7 +240,7 @@ def spikes(seen: Observation) -> Columns:
 
     def add(a, moved):
         rows = np.concatenate([probed.eps[:, None], probed.eps[:, None] - probed.smooth], axis=1)
-        out = np.zeros((len(rows), 1, seen.graph.n))
+        out = np.zeros_like(rows[:, :1])
         add_moved(rest, scale, t, a.reshape(len(t), -1), rows, out)
         moved.nodes = moved.nodes + out[:, 0]
 

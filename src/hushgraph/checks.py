@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from hushgraph.arrays import on_device
+
 LARGEST = 1e70  # size of signals, sigma and edge weights; the smallest sigma and edge weight is its inverse
 LARGEST_FLOAT32 = 1e15
 ROOM = 1e4  # for coefficients, which may be larger than their signal, and for rounding
@@ -121,6 +123,8 @@ def as_array(values, name: str = "values") -> np.ndarray:
             f"{name} has {int(np.ma.count_masked(values))} masked entries, and the mask would be lost; fill them first: filled(...)"
         )
         raise ValueError(msg)
+    if on_device(values):
+        return values
     try:
         return np.asarray(values)
     except ValueError:
@@ -144,12 +148,20 @@ def checked_real_array(name: str, values) -> np.ndarray:
         return array.astype(np.float64)
 
 
+def span(values, *, missing_ok: bool = False) -> tuple[float, float]:
+    """Smallest and largest value, with 0 among them; NaN if there is one that does not pass as missing."""
+    if on_device(values):
+        low, high = (np.nanmin, np.nanmax) if missing_ok else (np.min, np.max)
+        return (min(float(low(values)), 0.0), max(float(high(values)), 0.0)) if values.size else (0.0, 0.0)
+    least, most = (np.fmin, np.fmax) if missing_ok else (np.minimum, np.maximum)
+    return least.reduce(values, axis=None, initial=0), most.reduce(values, axis=None, initial=0)
+
+
 def checked_size(name: str, values: np.ndarray, *, missing_ok: bool = False, hint: str = "", room: float = 1.0) -> np.ndarray:
     """`values` if they are finite and not too large (NaN may pass as missing); one pass, no copy."""
     single = values.dtype == np.float32
     most = LARGEST_FLOAT32 if single else LARGEST
-    low, high = np.fmin if missing_ok else np.minimum, np.fmax if missing_ok else np.maximum
-    smallest, largest = low.reduce(values, axis=None, initial=0), high.reduce(values, axis=None, initial=0)
+    smallest, largest = span(values, missing_ok=missing_ok)
     if -most * room <= smallest and largest <= most * room:
         return values
     bad = np.isinf(values) if missing_ok else ~np.isfinite(values)

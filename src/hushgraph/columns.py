@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
+from hushgraph.arrays import namespace
 from hushgraph.filters import Filters, Parts
 from hushgraph.graph import Graph
 from hushgraph.sgwt import Noise
@@ -19,7 +21,7 @@ class Moved:
 
     def __init__(self, filters: Filters):
         self.filters = filters
-        self.nodes = np.zeros((1, 1))
+        self.nodes: Any = 0.0
         self.linear: np.ndarray | float = 0.0  # coefficients of the polynomial
         self._bands: np.ndarray | None = None
 
@@ -28,7 +30,7 @@ class Moved:
         """(probes, n_scales, n), to be added to."""
         if self._bands is None:
             eps = self.filters.probes.eps
-            self._bands = np.zeros((len(eps), self.filters.n_scales + 1, eps.shape[1]))
+            self._bands = namespace(eps).zeros((len(eps), self.filters.n_scales + 1, eps.shape[1]))
             self._bands[:, -1] = eps
         return self._bands[:, :-1]
 
@@ -41,8 +43,8 @@ class Moved:
         elif np.any(linear):
             moved = filters.polynomial(linear, eps)
         else:
-            moved = np.zeros((1, 1))
-        return np.broadcast_to(moved + self.nodes, eps.shape)
+            moved = np.zeros_like(eps)
+        return moved + self.nodes
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +76,7 @@ class Columns:
     def combined(self, a: np.ndarray) -> np.ndarray:
         """sum_k a_k F_k."""
         cuts = np.cumsum([len(part) for part in self.values])[:-1]
-        signal = np.zeros(self.values[0].shape[1])
+        signal = np.zeros_like(self.values[0][0])
         for own, part in zip(np.split(a, cuts), self.values, strict=True):
             signal += sum_of_rows(own, part)
         return signal
@@ -112,7 +114,7 @@ class Observation:
     @cached_property
     def own(self) -> np.ndarray:
         """Variance of the noise at each node, in units of `noise.variance`."""
-        return self.noise.weigh(np.ones(self.graph.n)) / self.noise.variance
+        return self.noise.weigh(np.ones_like(self.y)) / self.noise.variance
 
     @cached_property
     def parts(self) -> Parts:

@@ -10,6 +10,7 @@ from typing import Literal, get_args
 import numpy as np
 from scipy.sparse.linalg import cg
 
+from hushgraph.arrays import beside, namespace, on_device
 from hushgraph.auto import Combined, denoise_combined
 from hushgraph.checks import (
     LARGEST_FLOAT32,
@@ -44,6 +45,7 @@ _OF_ONE = (
     "chosen",
     "divergence",
 )  # details of one product graph, no use for the mean of several
+_ON_HOST = ("counts", "sgwt_block", "sgwt_beta")  # methods that a GPU does not help
 COLUMN_WEIGHTS = (0.25, 4.0, 64.0)  # of the edges between neighbouring columns; columns="path" takes the mean of the three
 
 
@@ -74,7 +76,8 @@ def denoise(
     Parameters
     ----------
     noisy : array (n,) or (n, m), pandas Series, dict, or Noisy
-        Arrays go by position, Series and dicts by label; signals are columns.
+        Arrays go by position, Series and dicts by label; signals are columns. An array of CuPy is denoised on its GPU, and
+        so is the result.
     sigma : float or (n,) array, optional
         Standard deviation of the noise, possibly one per node. Estimated, with a warning, if not given.
     method : {"auto", "let", "counts", "sgwt_deep", "sgwt_sure", "sgwt_scaled", "sgwt_exact", "sgwt_block", "sgwt_beta"}
@@ -164,6 +167,12 @@ def _finished(signal: np.ndarray, nonnegative: bool, integer: bool) -> np.ndarra
 
 
 def _denoise_values(graph, values, sigma, settings, timings, missing) -> Denoised:
+    if on_device(values):
+        wish = f"missing={missing!r}" if missing != "error" else f"method={settings.method!r}"
+        if missing != "error" or settings.method in _ON_HOST:
+            msg = f"{wish} is worked on by the processor only: pass cupy.asnumpy(noisy)"
+            raise ValueError(msg)
+        return _denoise_known(graph, values, sigma, settings, timings)
     known = ~np.isnan(values).reshape(len(values), -1).any(axis=1)
     if known.all():
         return _denoise_known(graph, values, sigma, settings, timings)
@@ -192,8 +201,8 @@ def _column_graphs(columns, noisy, values: np.ndarray) -> list[Graph]:
 
 def _denoise_together(graph, paths, values, sigma, settings, timings, missing) -> Denoised:
     """All columns as one signal on the product of the graph with each path; the mean of the results."""
-    flat = np.ascontiguousarray(values).ravel()
-    each = np.repeat(sigma, values.shape[1]) if isinstance(sigma, np.ndarray) else sigma
+    flat = namespace(values).ascontiguousarray(values).ravel()
+    each = sigma.repeat(values.shape[1]) if np.ndim(sigma) else sigma
     settings = replace(settings, groups=np.tile(np.arange(values.shape[1]), len(values)))
     parts: list[Denoised] = []
     for k, path in enumerate(paths):
@@ -207,8 +216,8 @@ def _denoise_together(graph, paths, values, sigma, settings, timings, missing) -
     signal, risk, risk_se, gain = average(flat, signals, risks, errors, Noise.of(each), shares)
     terms = [part.node_risk for part in parts]
     known = terms[0].known
-    sure = np.mean([term.sure for term in terms], axis=0) + (gain if known is None else gain[known])
-    variance = np.mean([term.variance for term in terms], axis=0)
+    sure = np.mean(np.stack([term.sure for term in terms]), axis=0) + (gain if known is None else gain[known])
+    variance = np.mean(np.stack([term.variance for term in terms]), axis=0)
     shared = {name: found for name, found in parts[0].details.items() if name not in _OF_ONE}
     return replace(
         parts[0],
@@ -271,18 +280,18 @@ def _checked_against_nothing(result: Denoised, values: np.ndarray, noise: Noise,
         notes.append(
             f"{int(kept.sum())} of {len(kept)} signals were returned unchanged: their estimated risk exceeded that of the noise"
         )
-    if len(values) >= _ENOUGH and np.any(np.var(values, axis=0) < _TOO_QUIET * nothing / len(values)):
+    if len(values) >= _ENOUGH and bool(np.any(np.var(values, axis=0) < _TOO_QUIET * nothing / len(values))):
         notes.append("the values vary far less than noise of this sigma would: sigma is probably too large")
     details = {**result.details, "notes": notes, "unchanged": np.flatnonzero(kept)}
     if not kept.any():
         return replace(result, details=details)
-    each = noise.weigh(np.ones(len(values)))
-    terms = result.node_risk
-    sure, variance = (np.where(kept[:, None], each, part) for part in (terms.sure, terms.variance))
+    terms, mask = result.node_risk, beside(kept, values)
+    each = noise.weigh(np.ones_like(terms.sure[0]))
+    sure, variance = (np.where(mask[:, None], each, part) for part in (terms.sure, terms.variance))
     posterior = None if terms.posterior is None else terms.posterior & ~kept
     return replace(
         result,
-        signal=np.where(kept if values.ndim == 2 else kept[0], values, result.signal),
+        signal=np.where(mask if values.ndim == 2 else mask[0], values, result.signal),
         risk=per_signal(np.where(kept, nothing, result.risk), values.ndim),
         risk_se=per_signal(np.where(kept, np.sqrt(2 * fourth), result.risk_se), values.ndim),
         probe_se=per_signal(np.where(kept, 0.0, result.probe_se), values.ndim),
@@ -333,6 +342,7 @@ def _values_and_sigma(graph: Graph, noisy, sigma, missing: Missing):
         lost = np.isnan(values).reshape(len(values), -1).any(axis=1)
         sigma = np.where(lost & np.isnan(sigma), 1.0, sigma)  # the noise of a value that is not there does not matter
     sigma = None if sigma is None else checked_sigma(sigma, graph.n)
+    sigma = beside(sigma, values) if np.ndim(sigma) else sigma
     if sigma is not None and values.dtype == np.float32 and np.max(sigma) > LARGEST_FLOAT32:
         msg = f"sigma must be at most {LARGEST_FLOAT32:g} in size for a signal of float32; got {np.max(sigma):g}; use float64, or rescale both"
         raise ValueError(msg)

@@ -22,14 +22,15 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit, prange
 
+from hushgraph.arrays import namespace, on_device, on_host
 from hushgraph.chebyshev import chebyshev_coefficients
 from hushgraph.frame import MEAN_DEGREE, ChebyshevFrame, chebyshev_frame
 from hushgraph.graph import Graph
-from hushgraph.kernels import cpu
 from hushgraph.kernels.cpu import cores_for
 from hushgraph.local_noise import smooth_weights
 from hushgraph.risk import Law, default_probes, probes
 from hushgraph.sgwt import Noise
+from hushgraph.transform import engine
 
 HEAT = (100.0, 40.0, 15.0, 6.0, 2.5, 1.0, 0.4, 0.15)  # times of diffusion, at mean degree 3
 SMOOTHERS = (2.0, 10.0)  # a of (I + aL)^-1, likewise
@@ -74,18 +75,24 @@ class Filters:
     probes: Probes = field(repr=False)
 
     @classmethod
-    def of(cls, graph: Graph, noise: Noise, *, n_probes: int | None = None, law: Law = "rademacher", seed: int = 0) -> Filters:
-        """Of a graph, which keeps the latest ones; one size of the noise for all nodes is a factor, and no part of them."""
+    def of(
+        cls, graph: Graph, noise: Noise, *, n_probes: int | None = None, law: Law = "rademacher", seed: int = 0, like=None
+    ) -> Filters:
+        """Of a graph, which keeps the latest ones; one size of the noise for all nodes is a factor, and no part of them.
+
+        Probes are where the array `like` is.
+        """
         count = default_probes(graph.n) if n_probes is None else n_probes
-        sizes = None if noise.per_node is None else noise.per_node.tobytes()
+        sizes = None if noise.per_node is None else on_host(noise.per_node).tobytes()
 
         def make():
             frame = chebyshev_frame(graph)
             coefficients = _coefficients(frame)
-            eps = probes(graph.n, count, law=law, seed=seed)
+            eps = probes(graph.n, count, law=law, seed=seed, like=like)
             return cls(graph, frame, coefficients, _probe(frame, coefficients, noise, eps))
 
-        return graph.latest("filters" if sizes is None else "filters per node", (count, law, seed, sizes), make)
+        name = f"filters{'' if sizes is None else ' per node'}{' on device' * on_device(like)}"
+        return graph.latest(name, (count, law, seed, sizes), make)
 
     @property
     def n_scales(self) -> int:
@@ -97,7 +104,7 @@ class Filters:
 
     def split(self, rows: np.ndarray) -> Parts:
         """Rows in the order of the coefficients, by kind."""
-        return Parts(*np.split(rows, np.cumsum([self.n_scales, len(SMOOTHERS), self.n_scales])))
+        return Parts(*np.split(rows, np.cumsum([self.n_scales, len(SMOOTHERS), self.n_scales]).tolist()))
 
     def wavelets(self, signals: np.ndarray) -> np.ndarray:
         """rho_j(L) x alone: (m, n) -> (m, n_scales, n)."""
@@ -106,7 +113,8 @@ class Filters:
     def synthesize_each(self, bands: np.ndarray) -> np.ndarray:
         """rho_j(L) of each band by itself, in place: (m, n_scales, n)."""
         for j in range(self.n_scales):
-            bands[:, j] = _forward(self.frame, self.coefficients[j : j + 1], np.ascontiguousarray(bands[:, j]))[:, 0]
+            band = namespace(bands).ascontiguousarray(bands[:, j])
+            bands[:, j] = _forward(self.frame, self.coefficients[j : j + 1], band)[:, 0]
         return bands
 
     def synthesize(self, bands: np.ndarray, last: np.ndarray | None = None) -> np.ndarray:
@@ -140,32 +148,47 @@ def _scale(frame: ChebyshevFrame) -> float:
 
 
 def _forward(frame: ChebyshevFrame, coefficients: np.ndarray, planes: np.ndarray) -> np.ndarray:
-    return cpu.forward(frame.graph.layout(frame.laplacian), coefficients, planes, _scale(frame))
+    kernels, layout = engine(frame, planes)
+    return kernels.forward(layout, coefficients, planes, _scale(frame))
 
 
 def _inverse(frame: ChebyshevFrame, coefficients: np.ndarray, bands: np.ndarray) -> np.ndarray:
-    return cpu.inverse(frame.graph.layout(frame.laplacian), coefficients, bands, _scale(frame))
+    kernels, layout = engine(frame, bands)
+    return kernels.inverse(layout, coefficients, bands, _scale(frame))
 
 
 def _probe(frame: ChebyshevFrame, coefficients: np.ndarray, noise: Noise, eps: np.ndarray) -> Probes:
     n, n_scales, count = frame.graph.n, frame.n_scales, len(eps)
     eps = eps if noise.per_node is None else eps * noise.per_node
     few, kept = coefficients[: n_scales + len(SMOOTHERS)], int(np.clip(2**18 // max(n, 1), 1, min(KEPT, count)))
-    layout, moments = frame.graph.layout(frame.laplacian), np.zeros(coefficients.shape[1])
-    sums, first = np.empty((2 * len(few), n)), []
+    (kernels, layout), moments = engine(frame, eps), np.zeros(coefficients.shape[1])
+    xp = namespace(eps)
+    sums, first = xp.empty((2 * len(few), n)), []
     for start in range(0, count, GROUP):
         group = eps[start : start + GROUP]
-        rows, own = cpu.forward_with_moments(layout, few, group, _scale(frame), n_moments=len(moments))
-        moments += own.sum(axis=0)
-        with cores_for(n):
-            _accumulate(group, rows, n_scales, 1 / count, start == 0, sums)
+        rows, own = kernels.forward_with_moments(layout, few, group, _scale(frame), n_moments=len(moments))
+        moments += on_host(own.sum(axis=0))
+        if on_device(rows):
+            _accumulate_on_device(group, rows, n_scales, 1 / count, start == 0, sums)
+        else:
+            with cores_for(n):
+                _accumulate(group, rows, n_scales, 1 / count, start == 0, sums)
         first += [rows[: kept - start]] if start < kept else []
-    weights, _, cross, left = np.split(sums, np.cumsum([n_scales, len(SMOOTHERS), n_scales]))
+    weights, _, cross, left = np.split(sums, np.cumsum([n_scales, len(SMOOTHERS), n_scales]).tolist())
     smooth = smooth_weights(frame.graph, sums[: len(few)], sigma=noise.per_node)
     scale, spread = np.split(np.sqrt(smooth, out=smooth), [n_scales])
     parts = np.split(first[0] if len(first) == 1 else np.concatenate(first), [n_scales], axis=1)
-    rho, smoothed = (part.copy() if count > kept else np.ascontiguousarray(part) for part in parts)  # no more than are kept
+    rho, smoothed = (part.copy() if count > kept else xp.ascontiguousarray(part) for part in parts)  # no more than are kept
     return Probes(count, eps[:kept].copy(), rho, smoothed, coefficients @ (moments / count), weights, scale, cross, left, spread)
+
+
+def _accumulate_on_device(eps, rows, n_scales: int, share: float, fresh: bool, sums):
+    """As `_accumulate`."""
+    own, factor = rows.copy(), np.repeat(rows[:, n_scales + PILOT, None], rows.shape[1], axis=1)
+    own[:, n_scales:] = eps[:, None] - rows[:, n_scales:]
+    factor[:, n_scales:] = eps[:, None]
+    for part, terms in zip(np.split(sums, 2), (own * own, own * factor), strict=True):
+        part[:] = share * terms.sum(axis=0) + (0.0 if fresh else part)
 
 
 @njit(cache=True, parallel=True)

@@ -16,9 +16,11 @@ import numpy as np
 from numba import njit, prange
 from scipy.special import expit
 
+from hushgraph.arrays import beside, namespace, on_device
 from hushgraph.columns import Observation
 from hushgraph.filters import PILOT
 from hushgraph.kernels.cpu import cores_for
+from hushgraph.shrink import james_stein
 from hushgraph.sums import BLOCK, block_dots, block_sum, block_sum_of, blocks, dot
 
 STEEPNESS = 2.0  # of the gate
@@ -42,14 +44,17 @@ class Gate:
         z = p - mean
         spread = float(np.sqrt(block_dots(z[None], z[None])[0] / n))
         z *= 1 / spread if spread > 1e-9 * abs(mean) else 0.0  # else it is rounding
-        gate = expit(STEEPNESS * z)
+        gate = 1 / (1 + np.exp(-STEEPNESS * z)) if on_device(z) else expit(STEEPNESS * z)
         slope = STEEPNESS / spread * gate * (1 - gate) if z.any() else np.zeros_like(p)
-        smooth = np.ascontiguousarray(seen.filters.probes.smooth[:, PILOT])
+        smooth = namespace(p).ascontiguousarray(seen.filters.probes.smooth[:, PILOT])
         shift = block_sum(smooth.T) / n
         return cls(gate, z, slope, smooth, shift, block_dots(smooth, np.broadcast_to(z, smooth.shape)) / n)
 
     def moves(self, cross: np.ndarray, rho: np.ndarray) -> np.ndarray:
         """What multiplies h_t in the divergence: (n_scales, n)."""
+        if on_device(cross):
+            weights = beside(self.shift, cross)[:, None] + beside(self.stretch, cross)[:, None] * self.z
+            return self.slope * (cross - np.mean(weights[:, None] * rho, axis=0))
         out = np.empty_like(cross)
         with cores_for(out.size):
             _moves(cross, rho, self.z, self.slope, self.shift, self.stretch, out)
@@ -70,6 +75,8 @@ def shrunken(
     w: np.ndarray, scale: np.ndarray, thresholds: np.ndarray, weights: np.ndarray, gate: Gate | None = None, moves=None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Rows gate h_t(w_j) for thresholds t in multiples of `scale`, (thresholds, k, n), and their divergences (thresholds, k)."""
+    if on_device(w):
+        return _shrunken_on_device(w, scale, thresholds, weights, gate, moves)
     kept = np.empty((len(thresholds), *w.shape))
     parts = np.zeros((len(blocks(w.shape[1])), len(thresholds), len(w)))
     with cores_for(w.size):
@@ -90,11 +97,37 @@ def add_moved(
 
     `rows` (probes, k, n) are the probes' own w.
     """
+    if on_device(w):
+        _add_moved_on_device(w, scale, thresholds, a, rows, out, gate)
+        return
     with cores_for(w.size):
         if gate is None:
             _move(w, scale, thresholds, a, rows, out, None, None, None, None, None, None)
         else:
             _move(w, scale, thresholds, a, rows, out, gate.open, gate.z, gate.slope, gate.smooth, gate.shift, gate.stretch)
+
+
+def _shrunken_on_device(w, scale, thresholds, weights, gate: Gate | None, moves):
+    kept, divergence = [], []
+    for t in thresholds:
+        value, slope = james_stein(w, t * scale)
+        terms = weights * slope if gate is None else weights * gate.open * slope + moves * value
+        kept.append(value if gate is None else gate.open * value)
+        divergence.append(block_sum(terms.T))
+    return np.stack(kept), np.stack(divergence)
+
+
+def _add_moved_on_device(w, scale, thresholds, a, rows, out, gate: Gate | None) -> None:
+    shares, values, slopes = beside(a, w), 0.0, 0.0
+    for t, share in zip(thresholds, shares, strict=True):
+        value, slope = james_stein(w, t * scale)
+        values, slopes = values + share[:, None] * value, slopes + share[:, None] * slope
+    for p in range(len(rows)):
+        moved = slopes * rows[p]
+        if gate is not None:
+            change = gate.slope * (gate.smooth[p] - float(gate.shift[p]) - float(gate.stretch[p]) * gate.z)
+            moved = gate.open * moved + change * values
+        out[p] += moved if out.shape[1] == len(w) else moved.sum(axis=0)
 
 
 @njit(cache=True, error_model="numpy")

@@ -290,6 +290,15 @@ class Graph:
             self.memo[key] = prepare(*self.symmetric_parts(kind))
         return self.memo[key]
 
+    def device_layout(self, kind: LaplacianKind) -> Any:
+        """The same matrix on the GPU; kept after the first call."""
+        from hushgraph.kernels import gpu
+
+        key = ("device layout", "combinatorial" if kind == "combinatorial" else "normalized")
+        if key not in self.memo:
+            self.memo[key] = gpu.prepare(*self.symmetric_parts(kind))
+        return self.memo[key]
+
     @cached_property
     def root_degrees(self) -> np.ndarray:
         """Square roots of the degrees, 1 for isolated nodes (D^{+-1/2} = 1 there)."""

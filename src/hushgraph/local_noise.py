@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, prange
 
-from hushgraph.checks import LARGEST, checked_real_array, checked_sigma
+from hushgraph.arrays import namespace, on_device, on_host
+from hushgraph.checks import LARGEST, checked_real_array, checked_sigma, span
 from hushgraph.graph import Graph, checked_graph
 from hushgraph.kernels.cpu import cores_for
 from hushgraph.sums import BLOCK, SLICE, add_products, block_sum, block_sum_of, blocks
@@ -28,18 +29,16 @@ def smooth_weights(graph: Graph, weights: np.ndarray, *, sigma=None) -> np.ndarr
     checked_weight_size(weights)
     if graph.n == 0:
         return weights.astype(np.float64)
-    own = None if sigma is None else np.broadcast_to(checked_sigma(sigma, graph.n), graph.n) ** 2
+    own = None if sigma is None else np.broadcast_to(on_host(checked_sigma(sigma, graph.n)), graph.n) ** 2
+    if on_device(weights):
+        return _smooth_on_device(graph, weights, own)
     around = _around(graph, own)
     weights = np.ascontiguousarray(weights, dtype=np.float64)
     columns, smooth = len(around) + 6, np.empty(weights.shape)
     parts = np.zeros((len(blocks(graph.n)), columns, columns + len(weights)))
     with cores_for(graph.n):
         _products(around, weights, parts)
-    both = block_sum_of(list(parts))  # a dozen columns: normal equations are accurate enough, and fast
-    gram = both[:, :columns]
-    unit = np.sqrt(np.diag(gram))
-    unit = 1 / np.where(unit > 0, unit, 1.0)
-    fitted = np.linalg.lstsq(unit[:, None] * gram * unit, unit[:, None] * both[:, columns:], rcond=1e-12)[0] * unit[:, None]
+    fitted = _regression(block_sum_of(list(parts)), columns)
     usual = block_sum(weights.T) / block_sum(around[LOCAL])
     with cores_for(graph.n):
         _fitted(around, fitted, usual, smooth)
@@ -47,6 +46,48 @@ def smooth_weights(graph: Graph, weights: np.ndarray, *, sigma=None) -> np.ndarr
 
 
 LOCAL, ALONE = 4, 5  # rows of `_around`
+_STRETCH = 2**22  # nodes whose columns are on the device at a time
+
+
+def _regression(both: np.ndarray, columns: int) -> np.ndarray:
+    """Coefficients (columns, scales) from the products of columns with each other and with the weights.
+
+    There are a dozen columns: normal equations are accurate enough, and fast.
+    """
+    gram = both[:, :columns]
+    unit = np.sqrt(np.diag(gram))
+    unit = 1 / np.where(unit > 0, unit, 1.0)
+    return np.linalg.lstsq(unit[:, None] * gram * unit, unit[:, None] * both[:, columns:], rcond=1e-12)[0] * unit[:, None]
+
+
+def _smooth_on_device(graph: Graph, weights, own: np.ndarray | None):
+    """The same where the weights are. What is known around the nodes is kept there if all have the same noise."""
+    cp = namespace(weights)
+    if own is None and "around on device" not in graph.memo:
+        graph.memo["around on device"] = cp.asarray(_around(graph, None))
+    around = graph.memo["around on device"] if own is None else cp.asarray(_around(graph, own))
+    columns = len(around) + 6
+    stretches = [slice(start, start + _STRETCH) for start in range(0, graph.n, _STRETCH)]
+    both = np.zeros((columns, columns + len(weights)))
+    for nodes in stretches:
+        features = _features_on_device(cp, around[:, nodes])
+        both += (features @ cp.concatenate([features, weights[:, nodes].astype(np.float64, copy=False)]).T).get()
+    fitted, local = cp.asarray(_regression(both, columns)), around[LOCAL]
+    usual = block_sum(weights.T) / block_sum(local)
+    smooth = cp.empty(weights.shape)
+    for nodes in stretches:
+        middle = cp.asarray(usual)[:, None] * local[nodes]
+        rows = fitted.T @ _features_on_device(cp, around[:, nodes])
+        cp.clip(rows, middle / 4, middle * 4, out=smooth[:, nodes])
+    return smooth
+
+
+def _features_on_device(cp, around):
+    """As `_features`."""
+    d, near, inverse_near, twice_near = around[:4]
+    local = cp.where(around[ALONE] > 0, 0.0, around[LOCAL])
+    rows = [1.0, d, cp.sqrt(d), 1 / d, near, inverse_near, twice_near, d * near, near / d, d * inverse_near, near * near]
+    return cp.stack([*(local * row for row in rows), *around[ALONE:]])
 
 
 def _around(graph: Graph, own: np.ndarray | None) -> np.ndarray:
@@ -140,7 +181,8 @@ def _fitted(around, coefficients, usual, out):
 
 def checked_weight_size(weights: np.ndarray) -> np.ndarray:
     """Weights may hold variances, so they may be as large as squares."""
-    top = max(-float(weights.min(initial=0)), float(weights.max(initial=0)))
+    low, high = span(weights)
+    top = max(-low, high)
     if not top <= LARGEST**2.1:
         bad = int((~np.isfinite(weights)).sum())
         msg = (

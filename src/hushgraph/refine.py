@@ -22,7 +22,7 @@ ENOUGH = 8  # probes from which the known divergence of p corrects that of the o
 
 def refine(seen: Observation, first: Combination) -> Combination:
     """The combination of the second-stage columns; the weights of the first stage are held fixed."""
-    moved_p = np.array(first.push)
+    moved_p = first.push
     stages = [*_wiener(seen, first.signal, moved_p), *_pointwise(seen, first.signal, moved_p)]
     names = ("first", *(f"wiener {c:g}" for c in WIENER), *(f"outliers {t:g}" for t in OUTLIERS), "kept", "kept squared")
     values = np.stack([first.signal, *(value for value, _ in stages)])
@@ -79,7 +79,7 @@ def _wiener(seen: Observation, p: np.ndarray, moved_p: np.ndarray):
 def _pointwise(seen: Observation, p: np.ndarray, moved_p: np.ndarray):
     """Value and derivative of what looks at a node's own y and p."""
     y, eps = seen.y, seen.filters.probes.eps
-    sigma = np.sqrt(seen.noise.weigh(np.ones(len(y))))
+    sigma = np.sqrt(seen.noise.weigh(np.ones_like(y)))
     for t in OUTLIERS:
         value, slope = james_stein(y - p, t * sigma)
         yield value, slope * (eps - moved_p)

@@ -6,12 +6,13 @@ Averaged over the nodes around, with the weights of a short lazy walk, it says w
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
+from hushgraph.arrays import beside, on_device, on_host
 from hushgraph.checks import checked_count
 from hushgraph.contents import extra
 from hushgraph.graph import Graph
@@ -41,6 +42,9 @@ class NodeRisk:
         SURE: averaged around the node, not negative, and scaled so that all nodes together have the risk of the whole.
         """
         hops = checked_count("hops", hops, 0)
+        if on_device(self.sure):
+            here = replace(self, sure=on_host(self.sure), variance=on_host(self.variance))
+            return beside(here.expected_error(hops=hops), self.sure)
         near = sparse.csr_array(
             (np.ones_like(self.graph.adjacency.data), self.graph.adjacency.indices, self.graph.adjacency.indptr),
             shape=self.graph.adjacency.shape,

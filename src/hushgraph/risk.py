@@ -14,6 +14,7 @@ from typing import Literal, get_args
 import numpy as np
 from scipy.special import ndtri
 
+from hushgraph.arrays import beside, namespace, on_device
 from hushgraph.checks import (
     LARGEST,
     LARGEST_FLOAT32,
@@ -24,7 +25,9 @@ from hushgraph.checks import (
     checked_seed,
     checked_sigma,
     choose,
+    span,
 )
+from hushgraph.contents import extra
 from hushgraph.frame import ExactFrame, Frame, chebyshev_frame
 from hushgraph.graph import Graph, checked_graph
 from hushgraph.local_noise import checked_weight_size, smooth_weights
@@ -52,16 +55,26 @@ def default_probes(n: int) -> int:
     return int(np.clip(-(-ENOUGH // max(n, 1)), 1, MAX_PROBES))
 
 
-def probes(n: int, n_probes: int, *, law: Law = "rademacher", seed: int = 0) -> np.ndarray:
-    """Random signals, (n_probes, n): each value is a function of (seed, node, probe) alone, whatever the machine."""
+def probes(n: int, n_probes: int, *, law: Law = "rademacher", seed: int = 0, like=None) -> np.ndarray:
+    """Random signals, (n_probes, n): each value is a function of (seed, node, probe) alone, whatever the machine.
+
+    With `like`, an array on a GPU, they are made there, in its dtype.
+    """
     choose("law", law, get_args(Law))
     n_probes, seed = checked_count("n_probes", n_probes, 1), checked_seed(seed)
     with np.errstate(over="ignore"):
         key = _scramble(np.uint64(seed)) + _scramble(np.arange(n_probes, dtype=np.uint64) + np.uint64(0x632BE59BD9B4E019))
-        bits = _scramble(_scramble(np.arange(n, dtype=np.uint64) + np.uint64(1)) ^ key[:, None])
+        nodes = namespace(like).arange(n, dtype=np.uint64)
+        bits = _scramble(_scramble(nodes + np.uint64(1)) ^ beside(key[:, None], nodes))
     if law == "rademacher":
-        return 1.0 - 2.0 * (bits >> np.uint64(63))
-    return ndtri(((bits >> np.uint64(11)) + 0.5) * 2.0**-53)
+        values = 1.0 - 2.0 * (bits >> np.uint64(63))
+    elif on_device(bits):
+        values = extra("cupyx.scipy.special", name="cuda", purpose="computing on a GPU").ndtri(
+            ((bits >> np.uint64(11)) + 0.5) * 2.0**-53
+        )
+    else:
+        values = ndtri(((bits >> np.uint64(11)) + 0.5) * 2.0**-53)
+    return values.astype(like.dtype, copy=False) if on_device(like) else values
 
 
 def _scramble(x):
@@ -80,6 +93,7 @@ def monte_carlo_weights(
     seed: int = 0,
     sigma=None,
     domain: Domain = "coefficients",
+    like=None,
 ) -> np.ndarray:
     """Unbiased estimate of diag(W W'), shape (n_scales, n), from transforms of random signals.
 
@@ -91,18 +105,24 @@ def monte_carlo_weights(
         Standard deviation per node; the weights then take sigma_i^2, and SURE is called with sigma=1.
     domain : {"coefficients", "signal"}
         Differs for the random-walk Laplacian only: signal-domain SURE needs diag(W S) there, S being `synthesize`.
+    like : array, optional
+        A CuPy array: the weights are worked out on its GPU, and stay there.
     """
-    eps = probes(checked_frame(frame).graph.n, default_probes(frame.graph.n) if n_probes is None else n_probes, law=law, seed=seed)
+    count = default_probes(checked_frame(frame).graph.n) if n_probes is None else n_probes
+    eps = probes(frame.graph.n, count, law=law, seed=seed, like=like)
     if sigma is not None:
-        eps *= checked_sigma(sigma, frame.graph.n)
+        eps *= beside(checked_sigma(sigma, frame.graph.n), eps)
     return mean_weights(frame, eps, domain=domain)
 
 
 def mean_weights(frame: Frame, eps: np.ndarray, *, domain: Domain) -> np.ndarray:
     """Weights from any number of probes, GROUP at a time: memory does not grow with their number."""
     groups = [eps[start : start + GROUP] for start in range(0, len(eps), GROUP)]
-    total = sum(len(group) / len(eps) * weights_of(frame, group, forward(frame, group), domain=domain) for group in groups)
-    return np.asarray(total)
+    parts = (len(group) / len(eps) * weights_of(frame, group, forward(frame, group), domain=domain) for group in groups)
+    total = next(parts)
+    for part in parts:
+        total = total + part
+    return total
 
 
 def weights_of(frame: Frame, eps: np.ndarray, bands: np.ndarray, *, domain: Domain) -> np.ndarray:
@@ -265,23 +285,26 @@ def estimate_sigma(graph: Graph, noisy, *, frame: Frame | None = None, weights=N
         raise ValueError(msg)
     frame = chebyshev_frame(graph) if frame is None else checked_frame_of(graph, frame)
     values = graph.align(noisy)
-    weights = smooth_weights(graph, monte_carlo_weights(frame)) if weights is None else checked_real_array("weights", weights)
+    if weights is None:
+        weights = smooth_weights(graph, monte_carlo_weights(frame, like=values if on_device(values) else None))
+    weights = checked_real_array("weights", weights)
     if weights.shape != (frame.n_scales, graph.n):
         msg = f"weights must have shape {(frame.n_scales, graph.n)}, as monte_carlo_weights of the same frame returns them; got {weights.shape}"
         raise ValueError(msg)
     checked_weight_size(weights)
-    shares = weights.sum(axis=1) / max(graph.n, 1)
+    shares = block_sum(weights.T) / max(graph.n, 1)
     usable = np.flatnonzero(shares >= 0.02)[::-1]
     if len(usable) == 0:
         msg = "sigma cannot be estimated: the graph has no scale that carries noise (is it empty?); pass sigma="
         raise ValueError(msg)
-    if not weights[usable[:2]].min() > 0:
+    if not min(float(weights[j].min()) for j in usable[:2]) > 0:
         msg = "weights must be above 0 at every node, in the finest scales at least; pass smooth_weights(graph, weights)"
         raise ValueError(msg)
     planes = values[None] if values.ndim == 1 else values.T
     bands = forward(frame, planes.astype(np.float64))
 
     linked = graph.degrees > 0 if graph.n_edges else np.ones(graph.n, dtype=bool)  # an isolated node has no fine coefficients
+    linked = beside(np.flatnonzero(linked), bands)
 
     def level(j):
         return float(np.median(np.abs(bands[:, j, linked]) / np.sqrt(weights[j, linked]))) / 0.6744897501960817
@@ -322,7 +345,8 @@ def checked_scale(name: str, scale, shape: tuple) -> np.ndarray:
     """Finite non-negative numbers of that shape."""
     values = as_array(scale, name)
     fits = values.shape == shape and values.dtype.kind in "fiu"
-    if not fits or not (values.min(initial=0) >= 0 and float(values.max(initial=0)) <= LARGEST):
+    least, most = span(values) if fits else (np.nan, np.nan)
+    if not (least >= 0 and most <= LARGEST):
         got = f"shape {values.shape}" if not fits else f"some that are negative, NaN or above {LARGEST:g}"
         msg = f"{name} must be {'True, False or ' * (name == 'scaled')}non-negative numbers of shape {shape}; got {got}"
         raise ValueError(msg)

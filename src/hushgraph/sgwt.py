@@ -10,12 +10,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from hushgraph.arrays import beside, namespace, on_device, on_host
 from hushgraph.frame import ChebyshevFrame, ExactFrame, Frame
 from hushgraph.local_noise import smooth_weights
 from hushgraph.progress import timed
 from hushgraph.risk import Law, default_probes, exact_weights, mean_weights, probes, weights_of
 from hushgraph.shrink import Rule
-from hushgraph.sums import block_sum, sum_of_rows
+from hushgraph.sums import block_dots, block_sum, sum_of_rows
 from hushgraph.threshold import Candidates, Level, apply_thresholds, sure_thresholds
 from hushgraph.transform import forward, inverse
 
@@ -33,7 +34,7 @@ class Noise:
     @classmethod
     def of(cls, sigma) -> Noise:
         """From a standard deviation, or one per node."""
-        return cls(1.0, sigma) if isinstance(sigma, np.ndarray) else cls(float(sigma) ** 2, None)
+        return cls(1.0, sigma) if np.ndim(sigma) else cls(float(sigma) ** 2, None)
 
     def total(self, n: int) -> float:
         """sum_i sigma_i^2: the risk of doing nothing."""
@@ -112,16 +113,16 @@ def estimates(frames: list[Frame], planes: np.ndarray, noise: Noise, settings: S
     """An Estimate for each frame, with the probes and slopes that `risk_errors` needs."""
     bank, rows = _shared_filters(frames)
     with timed(timings, "weights", 0.05, 0.35):
-        probed = _probe(bank, noise, settings)
+        probed = _probe(bank, noise, settings, planes)
     with timed(timings, "forward", 0.35, 0.5):
         F = forward(bank, planes)
     with timed(timings, "thresholds", 0.5, 0.6):
         t, slope = _threshold(F, bank, probed, noise, settings)
-        shares = np.array([[block_sum(w * s) for w, s in zip(probed.signal_weights, part, strict=True)] for part in slope])
+        shares = np.array([_shares(probed.signal_weights, part) for part in slope])
     results = []
     for frame, pick in zip(frames, rows, strict=True):
         with timed(timings, "inverse", 0.6, 0.75):
-            signal = inverse(frame, F if len(frames) == 1 else F[:, pick])
+            signal = inverse(frame, F if len(frames) == 1 else F[:, beside(pick, F)])
         divergence = np.array([sum(row[pick]) for row in shares])  # in this order, however many signals there are
         residual = block_sum(np.square(signal - planes, dtype=np.float64).T)
         risk = residual - noise.total(planes.shape[1]) + 2 * noise.variance * divergence
@@ -140,7 +141,7 @@ def risk_errors(part: Estimate, m: int, planes, noise: Noise, probed: Probed, sl
         trace, frobenius, divergence, variance = _traces(part, probed, slope[m], noise)
     square = np.square(part.signal[m] - planes[m], dtype=np.float64)
     risk_se = noise.risk_se(square, trace)
-    nodes = square - noise.weigh(np.ones(n)) + 2 * divergence, variance
+    nodes = square - noise.weigh(np.ones_like(square)) + 2 * divergence, variance
     if probed.weights_from != "probes":
         return risk_se, 0.0 if probed.weights_from == "exact" else np.nan, *nodes
     diagonal = 0.0 if law == "gaussian" else (noise.variance * part.divergence[m]) ** 2 / n  # at most sum_p M_pp^2
@@ -158,7 +159,14 @@ def _shared_filters(frames: list[Frame]) -> tuple[Frame, list[np.ndarray]]:
     return bank, np.split(place.ravel(), cuts)
 
 
-def _probe(frame: Frame, noise: Noise, settings: Settings) -> Probed:
+def _shares(weights, slope) -> list:
+    """What each scale adds to the divergence."""
+    if on_device(slope):
+        return list(block_dots(weights, slope))
+    return [block_sum(w * s) for w, s in zip(weights, slope, strict=True)]
+
+
+def _probe(frame: Frame, noise: Noise, settings: Settings, planes) -> Probed:
     n, exact, weights = frame.graph.n, isinstance(frame, ExactFrame), settings.weights
     if weights is not None and np.shape(weights) != (frame.n_scales, n):
         msg = f"weights must have shape {(frame.n_scales, n)}, as monte_carlo_weights of the same frame returns them; got {np.shape(weights)}"
@@ -166,20 +174,21 @@ def _probe(frame: Frame, noise: Noise, settings: Settings) -> Probed:
     count = default_probes(n) if settings.n_probes is None else settings.n_probes
     walk = frame.laplacian == "random_walk"  # whose signal risk has weights of its own
     few = exact or (weights is not None and not walk)
-    eps = probes(n, min(count, RISK_PROBES) if few else count, law=settings.law, seed=settings.seed)
-    eps = eps if noise.per_node is None else eps * noise.per_node
+    like = planes if on_device(planes) else None
+    eps = probes(n, min(count, RISK_PROBES) if few else count, law=settings.law, seed=settings.seed, like=like)
+    eps = eps if noise.per_node is None else eps * noise.per_node.astype(eps.dtype, copy=False)
     bands = forward(frame, eps[:RISK_PROBES])
     if weights is not None:
-        raw, source = np.asarray(weights, dtype=np.float64), "given"
+        raw, source = beside(weights, eps).astype(np.float64, copy=False), "given"
     elif exact:
-        raw, source = exact_weights(frame, sigma=noise.per_node), "exact"
+        raw, source = beside(exact_weights(frame, sigma=on_host(noise.per_node)), eps), "exact"
     else:
         known = len(eps) <= RISK_PROBES
         raw = weights_of(frame, eps, bands, domain="coefficients") if known else mean_weights(frame, eps, domain="coefficients")
         source = "probes"
     signal_weights = raw
     if walk and exact:
-        signal_weights = exact_weights(frame, sigma=noise.per_node, domain="signal")
+        signal_weights = beside(exact_weights(frame, sigma=on_host(noise.per_node), domain="signal"), eps)
     elif walk:
         signal_weights = mean_weights(frame, eps, domain="signal")
     return Probed(count, eps[:RISK_PROBES], bands, raw, signal_weights, source)
@@ -197,11 +206,12 @@ def _threshold(F: np.ndarray, frame: Frame, probed: Probed, noise: Noise, settin
     if settings.groups is None:
         return _threshold_nodes(F, slope, probed.weights, scale, noise, settings), slope
     found = []
-    for nodes in (np.flatnonzero(settings.groups == group) for group in range(settings.groups.max() + 1)):
-        part = np.ascontiguousarray(F[:, :, nodes])
+    xp = namespace(F)
+    for nodes in (beside(np.flatnonzero(settings.groups == group), F) for group in range(settings.groups.max() + 1)):
+        part = xp.ascontiguousarray(F[:, :, nodes])
         part_slope = np.empty_like(part)
-        here = None if scale is None else np.ascontiguousarray(scale[:, nodes])
-        weights = np.ascontiguousarray(probed.weights[:, nodes])
+        here = None if scale is None else xp.ascontiguousarray(scale[:, nodes])
+        weights = xp.ascontiguousarray(probed.weights[:, nodes])
         found.append(_threshold_nodes(part, part_slope, weights, here, noise, settings, EXCESS))
         F[:, :, nodes], slope[:, :, nodes] = part, part_slope
     return np.stack(found, axis=1), slope
@@ -225,12 +235,13 @@ def _threshold_nodes(F, slope, weights, scale, noise: Noise, settings: Settings,
     )
     quiet = np.zeros(t.shape, dtype=bool)
     if excess is not None:
-        trace = np.maximum(weights.sum(axis=1), 0.0)
-        energy = np.square(F, dtype=np.float64).sum(axis=2).T / noise.variance
+        trace = np.maximum(on_host(weights.sum(axis=1)), 0.0)
+        energy = on_host(np.square(F, dtype=np.float64).sum(axis=2)).T / noise.variance
         quiet = energy <= (trace + excess * np.sqrt(2 * trace))[:, None]
     for m in range(len(F)):
         apply_thresholds(F[m], t[:, m], slope[m], rule=settings.rule, beta=settings.beta, scale=scale)
-        F[m, quiet[:, m]], slope[m, quiet[:, m]] = 0.0, 0.0
+        for j in np.flatnonzero(quiet[:, m]):
+            F[m, j], slope[m, j] = 0.0, 0.0
     return np.where(quiet, np.inf, t)
 
 
@@ -241,7 +252,8 @@ def _traces(part: Estimate, probed: Probed, slope: np.ndarray, noise: Noise):
     (the means of eps_i (J eps)_i) and of J Sigma J' (those of (J eps)_i^2).
     """
     eps, whole = probed.eps, len(part.rows) == len(slope)
-    rows, bands = (slope, probed.bands) if whole else (slope[part.rows], probed.bands[:, part.rows])
+    own = beside(part.rows, slope)
+    rows, bands = (slope, probed.bands) if whole else (slope[own], probed.bands[:, own])
     turned = rows * forward(part.frame, eps, transposed=True) if part.frame.laplacian == "random_walk" else None
     # with one probe (a large graph) the product takes the place of the slopes: this is their last use
     product = np.multiply(rows, bands.astype(rows.dtype, copy=False), out=rows[None] if len(eps) == 1 else None)

@@ -10,6 +10,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from hushgraph.arrays import on_device
 from hushgraph.checks import as_array, as_number, checked_real_array, choose, shown
 
 Rule = Literal["soft", "james_stein", "power", "hard"]
@@ -35,8 +36,11 @@ def power(x, t, *, beta):
     """x (1 - |t / x|^beta)_+ and its slope 1 + (beta - 1) |t / x|^beta where |x| > t."""
     beta = checked_beta(beta)
     x, t, alive = _kept(x, t)
-    ratio = np.zeros(np.broadcast_shapes(x.shape, t.shape), dtype=x.dtype)
-    np.divide(t, np.abs(x), out=ratio, where=~(np.abs(x) <= t))
+    if on_device(x):
+        ratio = np.where(alive, t / np.where(alive & (x != 0), np.abs(x), 1), 0)
+    else:
+        ratio = np.zeros(np.broadcast_shapes(x.shape, t.shape), dtype=x.dtype)
+        np.divide(t, np.abs(x), out=ratio, where=~(np.abs(x) <= t))
     ratio = ratio if beta == 1 else ratio * ratio if beta == 2 else ratio**beta
     return np.where(alive, x * (1 - ratio), 0), np.where(alive, 1 + (beta - 1) * ratio, 0)
 

@@ -1,4 +1,7 @@
-"""Sums that never depend on threads, partitions or machines: fixed blocks of node numbers, combined pairwise."""
+"""Sums that never depend on threads or partitions: fixed blocks of node numbers, combined pairwise.
+
+Of arrays on a GPU they are taken there, in its own order; what comes out of a sum over nodes is always a number, or NumPy's.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,13 @@ from collections.abc import Callable
 import numpy as np
 from numba import njit, prange
 
+from hushgraph.arrays import beside, on_device, on_host
 from hushgraph.kernels.cpu import cores_for
 from hushgraph.kernels.lanes import ALL, WIDTH, get, total
 
 BLOCK = 4096
 STRETCH = 16 * BLOCK  # nodes whose rows are gathered at a time
+DEVICE_STRETCH = 2**22  # likewise on a GPU
 SLICE = 512  # nodes whose rows stay in cache
 
 
@@ -27,6 +32,8 @@ def block_products(a: np.ndarray, b: np.ndarray | None = None) -> np.ndarray:
 
 def block_products_of(n: int, rows: Callable[[slice], tuple[np.ndarray, np.ndarray | None]]) -> np.ndarray:
     """The same of rows that need never exist as a whole: (a, b) = rows(nodes) for stretches of nodes."""
+    if on_device(rows(slice(0, 0))[0]):
+        return _products_on_device(n, rows)
     found = []
     for start in range(0, max(n, 1), STRETCH):
         a, b = rows(slice(start, min(start + STRETCH, n)))
@@ -37,6 +44,17 @@ def block_products_of(n: int, rows: Callable[[slice], tuple[np.ndarray, np.ndarr
         found += list(parts)
     product = block_sum_of(found) if found else np.zeros((len(a), len(a if b is None else b)))
     return product if b is not None else np.tril(product) + np.tril(product, -1).T
+
+
+def _products_on_device(n: int, rows) -> np.ndarray:
+    """Longer stretches, since a GPU has more to do at a time."""
+    total = None
+    for start in range(0, max(n, 1), DEVICE_STRETCH):
+        a, b = rows(slice(start, min(start + DEVICE_STRETCH, n)))
+        a, b = a.astype(np.float64, copy=False), a if b is None else b
+        part = on_host(a @ b.astype(np.float64, copy=False).T)
+        total = part if total is None else total + part
+    return np.asarray(total)
 
 
 @njit(cache=True, parallel=True)
@@ -104,6 +122,8 @@ def sum_of_rows(shares: np.ndarray, rows: np.ndarray) -> np.ndarray:
     >>> sum_of_rows(np.array([0.5, 2.0]), np.array([[1.0, 3.0], [2.0, 0.0]]))
     array([4.5, 1.5])
     """
+    if on_device(rows):
+        return (beside(shares, rows) @ rows.reshape(len(rows), -1)).reshape(rows.shape[1:])
     out = np.zeros(rows[0].size)
     with cores_for(rows.size):
         _add_rows(np.asarray(shares, dtype=np.float64), np.ascontiguousarray(rows).reshape(len(rows), -1), out)
@@ -123,6 +143,8 @@ def _add_rows(shares, rows, out):
 
 def block_dots(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """sum_i a_ki b_ki of each pair of rows, (k, n) and (k, n) -> (k,): blocks as in `block_sum`, at the speed of memory."""
+    if on_device(a):
+        return block_sum(np.multiply(a, b, dtype=np.float64).T)
     a, b = (_along_rows(part) for part in (a, b))
     parts = np.empty((len(blocks(a.shape[1])), len(a)))
     with cores_for(a.size):
@@ -157,6 +179,8 @@ def block_sum(values) -> np.ndarray:
     >>> float(block_sum(np.full(10_000, 0.1, dtype=np.float32)).round(3))
     1000.0
     """
+    if on_device(values):
+        return on_host(values.sum(axis=0, dtype=np.float64))
     values = np.asarray(values)
     parts = [values[nodes].sum(axis=0, dtype=np.float64) for nodes in blocks(len(values))] or [np.zeros(values.shape[1:])]
     return block_sum_of(parts)

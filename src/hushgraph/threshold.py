@@ -17,15 +17,15 @@ from typing import Literal, get_args
 import numpy as np
 from numba import njit, prange
 
-from hushgraph.checks import checked_real_array, checked_sigma, choose
+from hushgraph.arrays import namespace, on_device, on_host
+from hushgraph.checks import checked_real_array, checked_sigma, choose, span
+from hushgraph.device_thresholds import apply_on_device, least_sure_on_device
 from hushgraph.kernels.cpu import cores_for
 from hushgraph.observation import refuse_release
 from hushgraph.risk import checked_pair, checked_scale, threshold_scale
 from hushgraph.shrink import Rule, exponent_of, sure_exponent
+from hushgraph.sure_bins import TINY, least_sure
 from hushgraph.transform import checked_coefficient_size
-
-TINY = 5e-324  # the least threshold that is not 0: it takes exact zeros and nothing else
-BINS = 2048  # 64 per factor of 2 below the largest value; the lowest bin takes the rest
 
 Level = Literal["scale", "global"]
 Candidates = Literal["all", "percentiles"]
@@ -57,16 +57,19 @@ def sure_thresholds(
     """
     exponent = sure_exponent(rule, beta)
     F, weights = checked_pair(F, weights)
-    if weights.min(initial=0.0) < 0:
+    if span(weights)[0] < 0:
         msg = "weights must not be negative: thresholds minimise the coefficients' SURE, so pass weights of domain='coefficients'"
         raise ValueError(msg)
     variance, scale = checked_sigma(sigma) ** 2, threshold_scale(weights, scaled)
     choose("candidates", candidates, get_args(Candidates))
 
     def best(x, g, s):
+        if candidates == "all" and on_device(x):
+            return least_sure_on_device(x, g, s, variance, exponent)
         if candidates == "all":
             with cores_for(x.size):
-                return _least_sure(x, g, s, variance, exponent)
+                return least_sure(x, g, s, variance, exponent)
+        x, g, s = on_host(x), on_host(g), on_host(s)
         return [_best_percentile(*row, variance, exponent) for row in zip(x, g, [None] * len(x) if s is None else s, strict=True)]
 
     t = _per_level(best, F, weights, scale, choose("level", level, get_args(Level)))
@@ -129,6 +132,9 @@ def apply_thresholds(F: np.ndarray, t: np.ndarray, slope: np.ndarray, *, rule: R
             part = slice(j, j + 1)
             apply_thresholds(F[part], t[part], slope[part], rule=rule, beta=one, scale=None if scale is None else scale[part])
         return
+    if on_device(F):
+        apply_on_device(F, t, scale, exponent_of(rule, beta), slope)
+        return
     with cores_for(F.size):
         _apply(
             F,
@@ -145,9 +151,15 @@ def _per_level(best, F, beside, scale, level: Level) -> np.ndarray:
     shape = (1, -1) if level == "global" else F.shape[:2]
     for m in range(result.shape[1]):
         rows = (part if part is None or part.ndim == 2 else part[:, :, m] for part in (F, beside, scale))
-        x, y, s = (None if row is None else np.require(row, np.float64, ["C", "W"]).reshape(shape) for row in rows)
+        x, y, s = (None if row is None else _as_rows(row).reshape(shape) for row in rows)
         result[:, m] = best(x, y, s)
     return result[:, 0] if F.ndim == 2 else result
+
+
+def _as_rows(values):
+    if on_device(values):
+        return namespace(values).ascontiguousarray(values)
+    return np.require(values, np.float64, ["C", "W"])
 
 
 def _best_percentile(x, g, scale, variance, beta):
@@ -221,103 +233,6 @@ def _oracle(z, x, f, beta):
         if cost < best and not tied:
             best_t, best = t, cost
         ep, pp = r * ep, r * r * pp
-    return best_t
-
-
-@njit(cache=True, parallel=True)
-def _least_sure(x, g, scale, variance, beta):
-    """For each row the candidate with the least SURE."""
-    best = np.zeros(len(x))
-    for j in prange(len(x)):
-        z = np.abs(x[j])
-        if scale is not None:
-            for i in range(len(z)):  # scale 0 is never reached by a threshold: out of the way, below every candidate
-                z[i] = z[i] / scale[j, i] if scale[j, i] > 0 else 0.0 if z[i] == 0 else -1.0
-        best[j] = _least_sure_of_row(z, x[j], g[j], variance, beta)
-    return best
-
-
-@njit(cache=True)
-def _least_sure_of_row(z, x, g, variance, beta):
-    top = z.max() if len(z) else -1.0
-    if not top > 0:
-        return TINY if top == 0 else 0.0
-    lowest = max(0, _bin(top) - BINS + 1)
-    edges, energy, weight, lifted, tilted = _bin_sums(z, x, g, lowest, beta)
-    under = np.cumsum(energy) - energy  # energy below each bin
-    above, bounds = np.zeros((BINS, 3)), np.empty(BINS)  # A, B, C at each bin's upper edge; SURE is at least this in it
-    a, b, c, least = 0.0, 0.0, 0.0, np.inf
-    for k in range(BINS - 1, -1, -1):
-        above[k, 0], above[k, 1], above[k, 2] = a, b, c
-        least = min(least, under[k] + energy[k] + a + 2 * variance * (b + (beta - 1) * c))  # at the edge itself
-        r = (edges[k] / edges[k + 1]) ** beta
-        a, c = r * r * a, r * c
-        bounds[k] = under[k] + lifted[k] + a + 2 * variance * (b + (beta - 1) * c)
-        a, b, c = a + lifted[k], b + weight[k], c + tilted[k]
-    least = min(least, 2 * variance * b)
-    open_bins = bounds <= least + 1e-12 * abs(least)
-    return _search_bins(z, x, g, lowest, open_bins, edges, under, above, variance, beta, 2 * variance * b)
-
-
-@njit(cache=True)
-def _bin(value):
-    """Number of the bin of a positive float: its exponent and the first 6 bits of its mantissa, so ascending."""
-    return np.array([value]).view(np.int64)[0] >> 46
-
-
-@njit(cache=True)
-def _bin_sums(z, x, g, lowest, beta):
-    """Edges, and per bin the sums of x^2, g, x^2 (edge / z)^2beta and g (edge / z)^beta; z < 0 belongs nowhere."""
-    edges = np.empty(BINS + 1)
-    edges[:] = (np.arange(lowest, lowest + BINS + 1) << 46).view(np.float64)
-    edges[0] = 0.0
-    energy, weight, lifted, tilted = np.zeros(BINS), np.zeros(BINS), np.zeros(BINS), np.zeros(BINS)
-    keys = z.view(np.int64)
-    for i in range(len(z)):
-        if z[i] >= 0:
-            k = max(0, (keys[i] >> 46) - lowest)
-            r = edges[k] / z[i] if z[i] > 0 else 0.0
-            r = r if beta == 1.0 else r * r if beta == 2.0 else r**beta
-            square = x[i] * x[i]
-            energy[k] += square
-            weight[k] += g[i]
-            lifted[k] += square * r * r
-            tilted[k] += g[i] * r
-    return edges, energy, weight, lifted, tilted
-
-
-@njit(cache=True)
-def _search_bins(z, x, g, lowest, open_bins, edges, under, above, variance, beta, sure_at_zero):
-    """The best candidate among 0 and the values in open bins: each bin is sorted and walked as in `_sure_at_data`."""
-    starts, keys = np.zeros(BINS + 1, np.int64), z.view(np.int64)
-    for i in range(len(z)):
-        k = max(0, (keys[i] >> 46) - lowest)
-        if z[i] >= 0 and open_bins[k]:
-            starts[k + 1] += 1
-    starts = np.cumsum(starts)
-    members, filled = np.empty(starts[BINS], np.int64), starts.copy()
-    for i in range(len(z)):
-        k = max(0, (keys[i] >> 46) - lowest)
-        if z[i] >= 0 and open_bins[k]:
-            members[filled[k]] = i
-            filled[k] += 1
-    best, best_t = sure_at_zero, 0.0
-    for k in range(BINS):
-        inside = members[starts[k] : starts[k + 1]]
-        if len(inside) == 0:
-            continue
-        inside = inside[np.argsort(z[inside], kind="mergesort")]
-        energies = np.cumsum(x[inside] * x[inside])
-        a, b, c = above[k]
-        before = edges[k + 1]
-        for q in range(len(inside) - 1, -1, -1):
-            i = inside[q]
-            r = (z[i] / before) ** beta if before > 0 else 1.0
-            a, c = r * r * a, r * c
-            value = under[k] + energies[q] + a + 2 * variance * (b + (beta - 1) * c)
-            if value < best:
-                best, best_t = value, max(z[i], TINY)
-            a, b, c, before = a + x[i] * x[i], b + g[i], c + g[i], z[i]
     return best_t
 
 

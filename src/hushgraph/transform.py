@@ -7,9 +7,12 @@ not the transpose of `analyze`: the two are adjoint in <x, y>_D = x'Dy.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy.sparse.linalg import LinearOperator
 
+from hushgraph.arrays import beside, on_device
 from hushgraph.checks import ROOM, checked_real_array, checked_size
 from hushgraph.frame import ChebyshevFrame, ExactFrame, Frame
 from hushgraph.graph import Graph
@@ -60,27 +63,38 @@ def as_linear_operator(frame: Frame) -> LinearOperator:
 
 def forward(frame: Frame, planes: np.ndarray, *, transposed: bool = False) -> np.ndarray:
     """All rho_j(L) x, or rho_j(L)' x, of signals in rows: (m, n) -> (m, n_scales, n)."""
-    before = _scaling(frame, planes.dtype, transposed)
+    before = _scaling(frame, planes, transposed)
     planes = planes if before is None else planes * before
     if isinstance(frame, ExactFrame):
-        spectral = planes @ frame.eigenvectors
-        bands = (spectral[:, None, :] * frame.filters(frame.eigenvalues)) @ frame.eigenvectors.T
+        vectors, filters = (beside(part, planes) for part in (frame.eigenvectors, frame.filters(frame.eigenvalues)))
+        bands = ((planes @ vectors)[:, None, :] * filters) @ vectors.T
         bands = bands.astype(planes.dtype, copy=False)
     else:
-        bands = cpu.forward(frame.graph.layout(frame.laplacian), frame.coefficients, planes, 2 * frame.unit / frame.lambda_upper)
+        kernels, layout = engine(frame, planes)
+        bands = kernels.forward(layout, frame.coefficients, planes, 2 * frame.unit / frame.lambda_upper)
     return bands if before is None else np.divide(bands, before, out=bands)
 
 
 def inverse(frame: Frame, planes: np.ndarray, *, transposed: bool = False) -> np.ndarray:
     """sum_j rho_j(L) F_j, or sum_j rho_j(L)' F_j, of bands in rows: (m, n_scales, n) -> (m, n)."""
-    before = _scaling(frame, planes.dtype, transposed)
+    before = _scaling(frame, planes, transposed)
     planes = planes if before is None else planes * before
     if isinstance(frame, ExactFrame):
-        spectral = np.sum((planes @ frame.eigenvectors) * frame.filters(frame.eigenvalues), axis=1)
-        sums = (spectral @ frame.eigenvectors.T).astype(planes.dtype, copy=False)
+        vectors, filters = (beside(part, planes) for part in (frame.eigenvectors, frame.filters(frame.eigenvalues)))
+        sums = (np.sum((planes @ vectors) * filters, axis=1) @ vectors.T).astype(planes.dtype, copy=False)
     else:
-        sums = cpu.inverse(frame.graph.layout(frame.laplacian), frame.coefficients, planes, 2 * frame.unit / frame.lambda_upper)
+        kernels, layout = engine(frame, planes)
+        sums = kernels.inverse(layout, frame.coefficients, planes, 2 * frame.unit / frame.lambda_upper)
     return sums if before is None else np.divide(sums, before, out=sums)
+
+
+def engine(frame: Frame, planes) -> tuple[Any, Any]:
+    """The kernels for these arrays, and the frame's matrix as they take it."""
+    if on_device(planes):
+        from hushgraph.kernels import gpu
+
+        return gpu, frame.graph.device_layout(frame.laplacian)
+    return cpu, frame.graph.layout(frame.laplacian)
 
 
 def checked_frame(frame) -> Frame:
@@ -114,12 +128,12 @@ def checked_coefficient_size(name: str, values: np.ndarray) -> np.ndarray:
     return checked_size(name, values, room=ROOM)
 
 
-def _scaling(frame: Frame, dtype, transposed: bool):
+def _scaling(frame: Frame, planes, transposed: bool):
     """D^1/2 (or D^-1/2 for the transpose) before the normalized transform; its inverse follows it."""
     if frame.laplacian != "random_walk":
         return None
-    root = frame.graph.root_degrees
-    return (1 / root if transposed else root).astype(dtype)
+    root = beside(frame.graph.root_degrees, planes)
+    return (1 / root if transposed else root).astype(planes.dtype)
 
 
 def _columns_last(planes: np.ndarray, ndim: int) -> np.ndarray:

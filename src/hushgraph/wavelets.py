@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from hushgraph.arrays import namespace
 from hushgraph.frame import Frame, chebyshev_frame, exact_frame
 from hushgraph.graph import Graph
 from hushgraph.progress import timed
@@ -16,7 +17,7 @@ DEPTHS = (0, 2, 4, 6)  # low_scales tried by sgwt_deep
 def denoise_wavelets(graph: Graph, values: np.ndarray, sigma, settings: Settings, timings: dict) -> Denoised:
     """All columns of `values` (n,) or (n, m): the frame with the least risk for each."""
     noise, ndim = Noise.of(sigma), values.ndim
-    planes = np.ascontiguousarray(values[None] if ndim == 1 else values.T)
+    planes = namespace(values).ascontiguousarray(values[None] if ndim == 1 else values.T)
     with timed(timings, "frame", 0.0, 0.05):
         frames = _frames(graph, settings.method) if settings.frame is None else [settings.frame]
     parts, probed, slope = estimates(frames, planes, noise, settings, timings)
@@ -53,4 +54,5 @@ def denoise_wavelets(graph: Graph, values: np.ndarray, sigma, settings: Settings
 def _frames(graph: Graph, method: str) -> list[Frame]:
     if method == "sgwt_exact":
         return [exact_frame(graph)]
-    return [chebyshev_frame(graph, low_scales=depth) for depth in (DEPTHS if method == "sgwt_deep" else (0,))]
+    depths = DEPTHS if method == "sgwt_deep" else (0,)
+    return graph.latest(f"frames of {method}", (), lambda: [chebyshev_frame(graph, low_scales=depth) for depth in depths])

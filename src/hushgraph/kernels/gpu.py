@@ -1,0 +1,337 @@
+"""The recurrence on one GPU, through CuPy: the same functions as `cpu`, with CuPy arrays in and out.
+
+`recurrence.cu` holds the kernels. A term of the recurrence is one launch; TERMS of them are kept and added into all bands in one
+pass, which runs beside the next terms on a stream of its own. On graphs where launches would cost more than their work, all of them
+are recorded once as a CUDA graph and replayed. Rows are those of `layout`, so a sum has the same order as on the processor.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hushgraph.contents import extra
+from hushgraph.kernels.quads import Quads
+from hushgraph.kernels.quads import prepare as prepare_quads
+
+TERMS = 12  # terms of the recurrence that are added into the bands at once
+THREADS = 256
+MOST_BANDS = 8  # bands, or terms, that a thread sums at a time
+COLUMNS = (8, 4, 2, 1)  # signals that go side by side
+RECORDED = 2**22  # rows below which launches are recorded
+SIDE_BY_SIDE = 2**24  # rows below which several signals are
+STEP_THREADS = 512  # of the recurrence: rows of a block share what they read
+OPTIONS = ("--fmad=false",)  # of every kernel: a sum is the same on all machines only if nothing is fused into it
+_NAMES = {"f": "float", "d": "double", "h": "short", "i": "int"}
+
+
+def cupy() -> Any:
+    """CuPy, or an error that says how to get it."""
+    return extra("cupy", name="cuda", purpose="computing on a GPU")
+
+
+class DeviceLayout:
+    """Rows in quads on the device; `kept` is room and recordings for the next call."""
+
+    def __init__(self, quads: Quads):
+        cp = cupy()
+        self.n, self.stride, self.uniform = quads.n, quads.stride, quads.uniform
+        self.per_row, self.difference = len(quads.differences), quads.differences.dtype
+        self.order, self.differences = cp.asarray(quads.order), cp.asarray(quads.differences)
+        self.tails = tuple(cp.asarray(part) for part in (quads.warp_tails, quads.tail_starts, quads.tail_rows))
+        self.long = tuple(cp.asarray(part) for part in (quads.long_rows, quads.long_starts, quads.long_neighbours))
+        self.values = None if quads.values is None else tuple(cp.asarray(part) for part in quads.values)
+        self.diagonal = None if quads.diagonal is None else cp.asarray(quads.diagonal)
+        self.kept: dict[Any, Any] = {}
+
+    def weights(self, part: int, dtype: np.dtype):
+        """Weights of quads, tails or long rows in the dtype of the signals; None if all are the same."""
+        if self.values is None:
+            return None
+        return self.keep(("weights", part, dtype.str), lambda: self.values[part].astype(dtype))
+
+    def keep(self, key, make):
+        """What was made for this key before, or else now."""
+        if key not in self.kept:
+            self.kept[key] = make()
+        return self.kept[key]
+
+
+def prepare(adjacency, diagonal) -> DeviceLayout:
+    """The matrix on the device, renumbered."""
+    return DeviceLayout(prepare_quads(adjacency, diagonal))
+
+
+def forward(layout: DeviceLayout, coefficients, signals, scale):
+    """All rho_j(L) x of each signal x, (m, n) -> (m, n_scales, n)."""
+    return forward_with_moments(layout, coefficients, signals, scale, n_moments=0)[0]
+
+
+def forward_with_moments(layout: DeviceLayout, coefficients, signals, scale, *, n_moments):
+    """The same, and the first x'T_k(scale L - I) x, (m, n_moments), as in `cpu`; these in float64."""
+    cp, n_moments = cupy(), min(n_moments, coefficients.shape[1])
+    out = cp.empty((len(signals), len(coefficients), layout.n), dtype=signals.dtype)
+    moments = cp.zeros((len(signals), n_moments))
+    signals = cp.ascontiguousarray(signals)
+    for start, columns in _groups(layout, len(signals)):
+        part = slice(start, start + columns)
+        _Transform.of(layout, coefficients, scale, signals.dtype, columns).forward(signals[part], out[part], moments[part])
+    moments[:, 2::2] = 2 * moments[:, 2::2] - moments[:, :1]
+    moments[:, 3::2] = 2 * moments[:, 3::2] - moments[:, 1:2]
+    return out, moments
+
+
+def inverse(layout: DeviceLayout, coefficients, bands, scale):
+    """sum_j rho_j(L) F_j, (m, n_scales, n) -> (m, n)."""
+    cp = cupy()
+    out = cp.empty((len(bands), layout.n), dtype=bands.dtype)
+    bands = cp.ascontiguousarray(bands)
+    for start, columns in _groups(layout, len(bands)):
+        part = slice(start, start + columns)
+        _Transform.of(layout, coefficients, scale, bands.dtype, columns).inverse(bands[part], out[part])
+    return out
+
+
+def _groups(layout: DeviceLayout, count: int):
+    """(first, how many) of the signals that go side by side."""
+    start = 0
+    while start < count:
+        columns = next(c for c in COLUMNS if c <= count - start and (c == 1 or layout.n < SIDE_BY_SIDE))
+        yield start, columns
+        start += columns
+
+
+# ---- one transform ------------------------------------------------------------------------------------------------------
+
+
+class _Transform:
+    """Polynomials of one matrix for a number of signals at a time, with room for them and, on small graphs, their recording."""
+
+    def __init__(self, layout: DeviceLayout, coefficients, scale: float, dtype, columns: int):
+        cp = cupy()
+        self.layout, self.dtype, self.columns = layout, np.dtype(dtype), columns
+        self.n_bands, self.n_terms = coefficients.shape
+        self.theta = cp.asarray(np.ascontiguousarray(coefficients, dtype=dtype))
+        self.turned = cp.asarray(np.ascontiguousarray(coefficients[:, ::-1].T, dtype=dtype))
+        self.rows = _rows_argument(layout, scale, self.dtype)
+        self.terms, self.bands = _room(layout, self.dtype, columns, self.n_bands)
+        self.recordings: dict[str, Any] = {}
+
+    @classmethod
+    def of(cls, layout: DeviceLayout, coefficients, scale: float, dtype, columns: int) -> _Transform:
+        """The latest ones are kept with the layout."""
+        kept = layout.kept.setdefault("transforms", {})
+        key = coefficients.shape, np.ascontiguousarray(coefficients).tobytes(), float(scale), np.dtype(dtype).str, columns
+        if key not in kept:
+            if len(kept) >= 16:
+                kept.pop(next(iter(kept)))
+            kept[key] = cls(layout, coefficients, scale, dtype, columns)
+        return kept[key]
+
+    def forward(self, signals, out, moments):
+        layout = self.layout
+        self._launch("gather", layout.n, self.columns, layout.order, signals, layout.n, self.terms, layout.stride)
+        if moments.shape[1]:
+            self._climb(out, moments)
+        else:
+            self._replay("forward", lambda: self._climb(None, None))
+            self._mix(*self._batches()[-1], out)
+
+    def inverse(self, bands, out):
+        layout, planes = self.layout, self.columns * self.n_bands
+        self._launch("gather", layout.n, planes, layout.order, bands, layout.n, self.bands, layout.stride)
+        self._replay("inverse", self._descend)
+        last = self.terms[self._place(self.n_terms - 1)]
+        self._launch("scatter", layout.n, self.columns, layout.order, last, layout.stride, out, layout.n)
+
+    # terms go round in two halves of TERMS places: while one half is added into the bands, the other is filled
+
+    def _batches(self) -> list[tuple[int, int]]:
+        """(first term, last term + 1) of what is added at once."""
+        return [(k, min(k + TERMS, self.n_terms)) for k in range(0, self.n_terms, TERMS)]
+
+    @staticmethod
+    def _place(term: int) -> int:
+        return term % (2 * TERMS)
+
+    def _climb(self, out, moments):
+        """T_k x, summed into the bands batch by batch; the last batch only if there is an `out` to write to."""
+        cp, batches = cupy(), self._batches()
+        here, beside = cp.cuda.get_current_stream(), self._side_stream()
+        mixed: list[Any] = []
+        for number, (first, last) in enumerate(batches):
+            if number >= 2:
+                here.wait_event(mixed[number - 2])  # this half is free again
+            for k in range(max(first, 1), last):
+                before = self.terms[self._place(k - 2)] if k > 1 else None
+                self._step(0.5 if k == 1 else 1.0, before, self.terms[self._place(k - 1)], None, self.terms[self._place(k)])
+            if moments is not None:
+                self._moments(first, last, moments)
+            if number == len(batches) - 1:
+                break
+            ready = here.record()
+            beside.wait_event(ready)
+            with beside:
+                self._mix(first, last, None)
+                mixed.append(beside.record())
+        if mixed:
+            here.wait_event(mixed[-1])
+        if out is not None:
+            self._mix(*batches[-1], out)
+
+    def _descend(self):
+        """Clenshaw from the highest degree: the k-th term is sum_j theta_jk F_j + 2 (scale L - I) times the one before - the one before it."""
+        cp, batches = cupy(), self._batches()
+        here, beside = cp.cuda.get_current_stream(), self._side_stream()
+        beside.wait_event(here.record())
+        used: list[Any] = []
+        for number, (first, last) in enumerate(batches):
+            with beside:
+                if number >= 2:
+                    beside.wait_event(used[number - 1])  # the batch after the one in this half has begun: nobody reads it any more
+                self._unmix(first, last)
+                ready = beside.record()
+            here.wait_event(ready)
+            for k in range(first, last):
+                if k == first + 2:
+                    used.append(here.record())
+                if k == 0:
+                    continue  # nothing comes before the highest degree
+                own, before = self.terms[self._place(k)], self.terms[self._place(k - 2)] if k > 1 else None
+                self._step(0.5 if k == self.n_terms - 1 else 1.0, before, self.terms[self._place(k - 1)], own, own)
+            while len(used) <= number:
+                used.append(here.record())
+
+    def _replay(self, name: str, work):
+        """Record the work the first time, then play it back; large graphs do it as it is."""
+        cp = cupy()
+        if self.layout.n >= RECORDED:
+            work()
+            return
+        if name not in self.recordings:
+            work()  # compiles everything, and does it for this time
+            stream = cp.cuda.Stream(non_blocking=True)
+            with stream:
+                stream.begin_capture()
+                work()
+                self.recordings[name] = stream.end_capture()
+            return
+        self.recordings[name].launch()
+
+    def _side_stream(self):
+        cp = cupy()
+        return self.layout.keep("side stream", lambda: cp.cuda.Stream(non_blocking=True))
+
+    def _step(self, factor: float, before, x, start, out):
+        layout = self.layout
+        _kernel("step", self.dtype, layout.difference, layout.per_row, self.columns)(
+            *_grid(layout.n, STEP_THREADS), (self.rows, self.dtype.type(factor), before, x, start, out)
+        )
+        n_long = len(layout.long[0])
+        if n_long:
+            _kernel("long_rows", self.dtype, self.columns)(
+                *_grid(32 * n_long),
+                (self.rows, self.dtype.type(factor), x, out, np.int32(n_long), *layout.long, layout.weights(2, self.dtype)),
+            )
+
+    def _mix(self, first: int, last: int, out):
+        """Terms first .. last - 1 into the bands, or with those before them to the nodes of `out`."""
+        layout, size = self.layout, self.dtype.itemsize
+        for j in range(0, self.n_bands, MOST_BANDS):
+            bands = min(MOST_BANDS, self.n_bands - j)
+            target = self.bands if out is None else out
+            stride = layout.stride if out is None else layout.n
+            _kernel("mix", self.dtype, bands)(
+                *_grid(layout.n),
+                (
+                    np.int32(layout.n), np.int64(layout.stride), np.int32(self.columns), np.int32(last - first),
+                    self.theta[j:, first:], np.int32(self.n_terms), self.terms[self._place(first)],
+                    np.int64(self.columns * layout.stride), np.bool_(first == 0), self.bands[0, j:], np.int64(layout.stride),
+                    np.int64(self.n_bands), target[0, j:], None if out is None else layout.order, np.int64(stride),
+                ),
+                shared_mem=8 * -(-bands * (last - first) * size // 8),
+            )  # fmt: skip
+
+    def _unmix(self, first: int, last: int):
+        layout, size = self.layout, self.dtype.itemsize
+        for k in range(first, last, MOST_BANDS):
+            terms = min(MOST_BANDS, last - k)
+            _kernel("unmix", self.dtype, terms)(
+                *_grid(layout.n),
+                (
+                    np.int32(layout.n), np.int64(layout.stride), np.int32(self.columns), np.int32(self.n_bands), self.turned[k:],
+                    self.bands, np.int64(layout.stride), self.terms[self._place(k)], np.int64(self.columns * layout.stride),
+                ),
+                shared_mem=8 * -(-terms * self.n_bands * size // 8),
+            )  # fmt: skip
+
+    def _moments(self, first: int, last: int, moments):
+        """<T_k x, T_k x> at 2k and <T_k x, T_k-1 x> at 2k - 1."""
+        cp, layout, count = cupy(), self.layout, last - first
+        if 2 * first > moments.shape[1]:
+            return
+        n_blocks = -(-layout.n // 4096)
+        parts = cp.empty((self.columns, count, 2, n_blocks))
+        before = self.terms[self._place(first - 1)] if first else None
+        _kernel("moments", self.dtype)(
+            (n_blocks, self.columns), (THREADS,),
+            (np.int32(layout.n), np.int64(layout.stride), np.int32(count), self.terms[self._place(first)],
+             np.int64(self.columns * layout.stride), before, parts),
+        )  # fmt: skip
+        sums = parts.sum(axis=3)
+        for k in range(first, last):
+            for place, kind in ((2 * k, 0), (2 * k - 1, 1)):
+                if 0 <= place < moments.shape[1]:
+                    moments[:, place] = sums[:, k - first, kind]
+
+    def _launch(self, name: str, n: int, planes: int, order, source, source_stride: int, target, target_stride: int):
+        _kernel(name, self.dtype)(
+            *_grid(n), (np.int32(n), np.int32(planes), order, source, np.int64(source_stride), target, np.int64(target_stride))
+        )
+
+
+def _room(layout: DeviceLayout, dtype: np.dtype, columns: int, n_bands: int):
+    """Terms (2 TERMS, columns, stride) and bands (columns, n_bands, stride) in row order, kept for the next transform of that kind."""
+    cp, stride = cupy(), layout.stride
+    terms = layout.keep(("terms", dtype.str, columns), lambda: cp.empty((2 * TERMS, columns, stride), dtype=dtype))
+    return terms, layout.keep(("bands", dtype.str, columns, n_bands), lambda: cp.empty((columns, n_bands, stride), dtype=dtype))
+
+
+# ---- kernels ------------------------------------------------------------------------------------------------------------
+
+
+@cache
+def _source() -> str:
+    """Compiled for the kinds of rows, bands and columns that are asked for, once each; CuPy keeps them on disk."""
+    return (Path(__file__).parent / "recurrence.cu").read_text()
+
+
+@cache
+def _kernel(name: str, dtype: np.dtype, *sizes: int | np.dtype):
+    """A kernel for one type of numbers and these sizes. Without fused multiply-add: sums are those of the processor."""
+    words = [_NAMES[part.char] if isinstance(part, np.dtype) else str(part) for part in (dtype, *sizes)]
+    whole, options = f"{name}<{', '.join(words)}>", ("-std=c++17", *OPTIONS, f"-DSTEP_THREADS={STEP_THREADS}")
+    module = cupy().RawModule(code=_source(), options=options, name_expressions=(whole,))
+    return module.get_function(whole)
+
+
+def _grid(n: int, threads: int = THREADS):
+    return (max(-(-n // threads), 1),), (threads,)
+
+
+def _rows_argument(layout: DeviceLayout, scale: float, dtype: np.dtype) -> np.ndarray:
+    """The struct Rows: 2 (scale L - I), in the dtype of the signals. It holds addresses of arrays that the layout keeps."""
+    weight = layout.uniform if layout.values is None else 1.0
+    shift = None
+    if layout.diagonal is not None:
+        shift = layout.keep(("shift", float(scale), dtype.str), lambda: (2 * scale * layout.diagonal - 2.0).astype(dtype))
+    arrays = layout.differences, layout.weights(0, dtype), *layout.tails, layout.weights(1, dtype), shift
+    kind = [("n", np.int32), ("stride", np.int64), *((f"array{k}", np.uint64) for k in range(len(arrays))),
+            ("per_neighbour", np.float64), ("offset", np.float64), ("gain", dtype)]  # fmt: skip
+    rows = np.zeros(1, dtype=np.dtype(kind, align=True))
+    addresses = (0 if array is None else array.data.ptr for array in arrays)
+    rows[0] = (layout.n, layout.stride, *addresses, 2 * scale * weight, -2.0, 2 * scale * weight)
+    return rows

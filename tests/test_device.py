@@ -1,0 +1,124 @@
+"""Arrays on a GPU: the same functions, the same results. Here on a stand-in for CuPy; with the marker `gpu` on the real one."""
+
+import numpy as np
+import pytest
+
+import hushgraph as hg
+from hushgraph.risk import probes
+
+from .fake_device import installed
+
+METHODS = ("sgwt_sure", "sgwt_scaled", "sgwt_deep", "sgwt_exact", "let", "auto")
+
+
+@pytest.fixture(params=["stand-in", pytest.param("cupy", marks=pytest.mark.gpu)])
+def cp(request, monkeypatch):
+    return installed(monkeypatch) if request.param == "stand-in" else pytest.importorskip("cupy")
+
+
+@pytest.fixture(scope="module")
+def seen():
+    graph = hg.datasets.city(700)
+    clean = hg.hotspot_counts(graph, total=4000)
+    return graph, clean, clean[:, None] + 3 * np.random.default_rng(0).normal(size=(graph.n, 3))
+
+
+@pytest.mark.parametrize("laplacian", ["combinatorial", "normalized", "random_walk"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_transforms(cp, seen, laplacian, dtype):
+    graph, _, noisy = seen
+    frame = hg.chebyshev_frame(graph, laplacian=laplacian)
+    near = {"rtol": 0, "atol": 1e-12 * np.abs(noisy).max() if dtype == np.float64 else 1e-5 * np.abs(noisy).max()}
+    for signal in (noisy[:, 0].astype(dtype), noisy.astype(dtype)):
+        bands = hg.analyze(frame, cp.asarray(signal))
+        assert isinstance(bands, cp.ndarray)
+        assert bands.dtype == dtype
+        np.testing.assert_allclose(cp.asnumpy(bands), hg.analyze(frame, signal), **near)
+        again = hg.synthesize(frame, bands)
+        np.testing.assert_allclose(cp.asnumpy(again), hg.synthesize(frame, hg.analyze(frame, signal)), **near)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_denoise(cp, seen, method):
+    graph, clean, noisy = seen
+    here = hg.denoise(graph, noisy[:, 0], sigma=3, method=method)
+    there = hg.denoise(graph, cp.asarray(noisy[:, 0]), sigma=3, method=method)
+    assert isinstance(there.signal, cp.ndarray)
+    if method == "auto":  # fewer candidates
+        assert hg.snr(clean, cp.asnumpy(there.signal)) > hg.snr(clean, here.signal) - 0.5
+        return
+    np.testing.assert_allclose(cp.asnumpy(there.signal), here.signal, rtol=0, atol=1e-9)
+    assert there.risk == pytest.approx(here.risk, rel=1e-9)
+    assert there.risk_se == pytest.approx(here.risk_se, rel=1e-6)
+    if here.thresholds is not None:  # local scales come from a regression, whose own rounding is larger
+        near = 1e-12 if method in ("sgwt_sure", "sgwt_exact") else 1e-9
+        np.testing.assert_allclose(there.thresholds, here.thresholds, rtol=near)
+    np.testing.assert_allclose(cp.asnumpy(there.expected_error()), here.expected_error(), rtol=1e-6)
+
+
+@pytest.mark.parametrize("method", ["sgwt_sure", "let"])
+def test_columns_sigma_per_node_and_joint(cp, seen, method):
+    graph, _, noisy = seen
+    sigma = np.linspace(2, 4, graph.n)
+    for settings in ({"sigma": 3.0}, {"sigma": sigma}, {"sigma": 3.0, "columns": "path"}, {"sigma": 3.0, "nonnegative": True}):
+        here = hg.denoise(graph, noisy, method=method, **settings)
+        moved = {**settings, "sigma": cp.asarray(sigma) if np.ndim(settings["sigma"]) else settings["sigma"]}
+        there = hg.denoise(graph, cp.asarray(noisy), method=method, **moved)
+        np.testing.assert_allclose(cp.asnumpy(there.signal), here.signal, rtol=0, atol=1e-8)
+        np.testing.assert_allclose(there.risk, here.risk, rtol=1e-8)
+
+
+def test_unknown_sigma(cp, seen):
+    graph, _, noisy = seen
+    with pytest.warns(UserWarning, match="sigma was not given"):
+        here = hg.denoise(graph, noisy[:, 0], method="sgwt_sure")
+    with pytest.warns(UserWarning, match="sigma was not given"):
+        there = hg.denoise(graph, cp.asarray(noisy[:, 0]), method="sgwt_sure")
+    assert there.sigma == pytest.approx(here.sigma, rel=1e-9)  # its weights come from a regression
+
+
+def test_a_signal_that_only_gets_worse_stays(cp):
+    graph = hg.datasets.grid(20, 20)
+    rough = 50 * (-1.0) ** np.add.outer(np.arange(20), np.arange(20)).ravel() * np.random.default_rng(0).uniform(0.5, 1.5, 400)
+    here = hg.denoise(graph, rough, sigma=5, method="sgwt_sure", rule="soft")
+    there = hg.denoise(graph, cp.asarray(rough), sigma=5, method="sgwt_sure", rule="soft")
+    np.testing.assert_allclose(cp.asnumpy(there.signal), here.signal, atol=1e-10)
+
+
+@pytest.mark.parametrize("law", ["rademacher", "gaussian"])
+def test_probes_are_the_same(cp, law):
+    if law == "gaussian":
+        pytest.importorskip("cupyx")
+    found = probes(1000, 3, law=law, seed=5, like=cp.asarray(np.zeros(1)))
+    np.testing.assert_allclose(cp.asnumpy(found), probes(1000, 3, law=law, seed=5), rtol=1e-13)
+
+
+@pytest.mark.parametrize("scaled", [False, True])
+@pytest.mark.parametrize("level", ["scale", "global"])
+@pytest.mark.parametrize("settings", [{"rule": "soft"}, {"rule": "james_stein"}, {"rule": "power", "beta": 3.0}])
+def test_thresholds_are_the_same(cp, settings, level, scaled):
+    rng = np.random.default_rng(0)
+    F, weights = rng.standard_t(3, size=(4, 3000, 2)), rng.uniform(0, 1, (4, 3000))
+    F[1] = np.round(F[1])  # ties and zeros
+    F[2] = 0.0
+    weights[3, ::7] = 0.0
+    here = hg.sure_thresholds(F, weights, sigma=0.7, level=level, scaled=scaled, **settings)
+    there = hg.sure_thresholds(cp.asarray(F), cp.asarray(weights), sigma=0.7, level=level, scaled=scaled, **settings)
+    np.testing.assert_allclose(there, here, rtol=1e-12 if "beta" not in settings else 1e-9)
+
+
+@pytest.mark.parametrize("wish", [{"method": "counts"}, {"method": "sgwt_block"}, {"missing": "drop"}])
+def test_what_stays_on_the_processor_is_refused(cp, seen, wish):
+    graph, _, noisy = seen
+    with pytest.raises(ValueError, match="worked on by the processor only"):
+        hg.denoise(graph, cp.asarray(noisy[:, 0]), sigma=3, **wish)
+
+
+def test_bad_values_are_refused(cp, seen):
+    graph, _, noisy = seen
+    bad = noisy[:, 0].copy()
+    bad[5] = np.nan
+    with pytest.raises(ValueError, match="1 entries that are NaN or infinite"):
+        hg.denoise(graph, cp.asarray(bad), sigma=3)
+    with pytest.raises(ValueError, match="one row per node"):
+        hg.denoise(graph, cp.asarray(bad[1:]), sigma=3)
