@@ -157,10 +157,29 @@ def test_denoise_writes_what_the_library_computes(town, tmp_path):
 def test_denoise_json_keys_are_stable(town, tmp_path):
     found = answer("denoise", town.streets, town.signal, "--method", "sgwt_sure", "-o", tmp_path / "clean.csv")
     assert list(found) == [
-        "command", "output", "report", "nodes", "edges", "signals", "method", "sigma", "risk", "risk_se", "typical_error", "seconds", "notes",
+        "command", "output", "report", "nodes", "edges", "signals", "method", "sigma", "risk", "risk_se", "typical_error",
+        "typical_error_is_bound", "seconds", "notes",
     ]  # fmt: skip
     assert any("sigma was not given" in note for note in found["notes"])
     assert found["typical_error"][0] < found["sigma"]
+
+
+def test_an_error_that_drowns_is_a_bound(town, tmp_path):
+    """A smooth signal under strong noise: its risk is smaller than its own standard error, and no error is 0."""
+    smooth = hg.smooth_signal(town.graph) + np.random.default_rng(1).normal(0, 50, town.graph.n)
+    write_signal(tmp_path / "smooth.csv", town.graph, smooth)
+    result = hg.denoise(town.graph, smooth, sigma=50)
+    assert result.risk < result.risk_se
+    words = ("denoise", town.streets, tmp_path / "smooth.csv", "--sigma", 50)
+    found = answer(*words, "-o", tmp_path / "a.csv")
+    assert found["typical_error_is_bound"] == [True]
+    assert found["typical_error"][0] == pytest.approx(np.sqrt((max(result.risk, 0) + result.risk_se) / town.graph.n))
+    told = good(*words, "-o", tmp_path / "b.csv", "--report", tmp_path / "b.html").stdout
+    assert "an error below" in told
+    page = (tmp_path / "b.html").read_text()
+    assert "below ±" in page
+    assert "± 0<" not in page
+    assert "100%" not in page.partition("What was done")[0].partition("<body")[2]
 
 
 def test_denoise_several_columns_and_arrays(town, tmp_path):
@@ -434,7 +453,7 @@ def test_a_refused_budget_reads_no_events(town, ledger, tmp_path):
         (["--time", "time", "--windows", "0/24/5"], 2, "whole number of windows"),
         (["--max-cells", "3"], 2, "--max-cells"),
         (["-o", "."], 2, "exists already"),
-        (["--report", "."], 2, "folder"),
+        (["--report", "."], 2, ".html"),
     ],
 )
 def test_refusals_charge_nothing(town, ledger, tmp_path, more, code, word):
@@ -463,6 +482,29 @@ def test_only_an_earlier_release_is_replaced(town, ledger, tmp_path):
     assert run(*releasing(town, ledger, out, "--force")).exit_code == 2
     assert (out / "thesis.txt").read_text() == "years of work"
     assert Ledger.open(ledger).spent == pytest.approx(0.5 * 2**0.5, rel=0.1)
+
+
+def test_a_report_that_fails_after_the_charge_says_where_the_release_is(town, ledger, tmp_path, monkeypatch):
+    def fails(*_, **__):
+        raise OSError(28, "no room")
+
+    monkeypatch.setattr("hushgraph.report.write_report", fails)
+    failed = run(*releasing(town, ledger, tmp_path / "march", "--report", tmp_path / "march.html", "--json"))
+    assert failed.exit_code == 2
+    error = json.loads(failed.stdout)["error"]
+    assert "the budget was charged" in error
+    assert f"the whole release is in {tmp_path / 'march'}" in error
+    read_release(tmp_path / "march", town.graph)
+
+
+def test_a_report_never_takes_the_place_of_the_map(town, ledger, tmp_path):
+    out = tmp_path / "march"
+    for report in (out / "map.csv", out / "certificate.json", tmp_path / "march"):
+        assert run(*releasing(town, ledger, out, "--force", "--report", report)).exit_code == 2
+    assert not out.exists()
+    assert Ledger.open(ledger).spent == 0
+    both = tmp_path / "a.html"
+    assert run("denoise", town.streets, town.signal, "-o", both, "--report", both).exit_code == 2
 
 
 def test_a_paid_release_is_saved_elsewhere_if_need_be(town, ledger, tmp_path, monkeypatch):

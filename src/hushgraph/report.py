@@ -19,7 +19,7 @@ from string import Template
 import numpy as np
 
 import hushgraph
-from hushgraph.app.charts import figure, histogram, spread
+from hushgraph.app.charts import error_words, figure, histogram, spread
 from hushgraph.app.explanation import explanation
 from hushgraph.app.packing import MAP_SCRIPTS, checked_metres, decimal_step, drawing_order, pack_graph, pack_values
 from hushgraph.app.wording import METHODS, certificate_table, epsilon_sentence
@@ -27,7 +27,7 @@ from hushgraph.checks import checked_number, shown
 from hushgraph.graph import Graph, checked_graph
 from hushgraph.observation import Noisy
 from hushgraph.privacy.release import Release
-from hushgraph.result import Denoised
+from hushgraph.result import Denoised, TypicalError
 from hushgraph.text_files import replacing
 
 
@@ -136,10 +136,10 @@ class Story:
         return float(np.sqrt(np.mean(np.square(self.result.sigma))))
 
     @property
-    def typical_error(self) -> float:
-        """Root of the estimated mean squared error; SURE may fall below 0, an error may not."""
-        count = int((~np.isnan(self.noisy)).sum())
-        return float(np.sqrt(max(float(np.sum(self.result.risk)), 0.0) / max(count, 1)))
+    def typical_error(self) -> TypicalError:
+        """Of all signals together; their standard errors are added, since the signals may go together."""
+        risk, risk_se = (float(np.sum(part)) for part in (self.result.risk, self.result.risk_se))
+        return TypicalError.of(risk, risk_se, int((~np.isnan(self.noisy)).sum()))
 
 
 def _column_names(noisy, denoised: np.ndarray) -> list[str]:
@@ -213,19 +213,20 @@ def _packed(story: Story) -> dict:
         "fit": "Whole map",
         "notes": [
             f"{spread(story.sigma)} each",
-            f"{spread(story.typical_error)} typically",
+            f"{error_words(story.typical_error)} typically",
             "",
         ],
     }
 
 
 def _head(story: Story) -> str:
-    graph, gain = story.graph, 1 - story.typical_error / story.sigma
+    graph, error = story.graph, story.typical_error
+    gain = 1 - error.size / story.sigma
     facts = {
         "nodes": f"{graph.n:,}",
         "edges": f"{graph.n_edges:,}",
         "typical error, noisy": spread(story.sigma),
-        "typical error, denoised (estimated)": spread(story.typical_error),
+        "typical error, denoised (estimated)": error_words(error),
     }
     if len(story.columns) > 1:
         facts["time windows" if story.certificate else "signals"] = f"{len(story.columns):,}"
@@ -235,7 +236,7 @@ def _head(story: Story) -> str:
     source = f"<p>{escape(story.data)}</p>" if story.data else ""
     lead = f"Every value carries noise of standard deviation {figure(story.sigma)}. "
     lead += (
-        f"Denoising removes an estimated {gain:.0%} of the typical error."
+        f"Denoising removes {'at least ' if error.is_bound else ''}an estimated {gain:.0%} of the typical error."
         if gain > 0.005
         else "Denoising found nothing that could safely be removed."
     )

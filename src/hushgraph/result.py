@@ -7,7 +7,7 @@ Averaged over the nodes around, with the weights of a short lazy walk, it says w
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -120,6 +120,23 @@ class Denoised:
         values = list(self.signal.values()) if isinstance(self.signal, dict) else self.signal
         index = list(self.signal) if isinstance(self.signal, dict) else self.labels
         return pandas.Series(values, index=index) if np.ndim(values) == 1 else pandas.DataFrame(values, index=index)
+
+
+class TypicalError(NamedTuple):
+    """Root mean square error of a value, or a bound on it where the estimate drowns in its own standard error."""
+
+    size: float
+    is_bound: bool
+
+    @classmethod
+    def of(cls, risk: float, risk_se: float, count: float) -> TypicalError:
+        """From the estimated total squared error of `count` values; that may fall below 0, an error may not.
+
+        >>> TypicalError.of(100.0, 10.0, 25), TypicalError.of(-5.0, 100.0, 25)
+        (TypicalError(size=2.0, is_bound=False), TypicalError(size=2.0, is_bound=True))
+        """
+        is_bound = not risk > risk_se
+        return cls(float(np.sqrt((max(risk, 0.0) + is_bound * risk_se) / max(count, 1))), is_bound)
 
 
 def per_signal(values, ndim: int):

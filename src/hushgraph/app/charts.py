@@ -7,6 +7,8 @@ from html import escape
 
 import numpy as np
 
+from hushgraph.result import TypicalError
+
 WIDE, HIGH, LEFT, BELOW = 560, 260, 48, 40  # of a chart, in its own units
 _FINE_TO_COARSE = np.array([[68, 1, 84], [59, 82, 139], [33, 145, 140], [94, 178, 80], [190, 160, 20]])
 
@@ -51,6 +53,17 @@ def spread(value: float) -> str:
     """
     text = f"{value:#.3g}".rstrip(".") if 1e-4 <= value < 999.5 else figure(value)
     return f"± {text}"
+
+
+def error_words(error: TypicalError) -> str:
+    """An error for people.
+
+    Examples
+    --------
+    >>> error_words(TypicalError(3.2, False)), error_words(TypicalError(0.62, True))
+    ('± 3.20', 'below ± 0.620')
+    """
+    return f"{'below ' if error.is_bound else ''}{spread(error.size)}"
 
 
 def line_chart(lines: list[Line], *, x_title: str, y_title: str, top: float, name: str) -> str:

@@ -6,11 +6,11 @@ from html import escape
 
 import numpy as np
 
-from hushgraph.app.charts import Line, bar, line_chart, spread, thinned
+from hushgraph.app.charts import Line, bar, error_words, line_chart, thinned
 from hushgraph.frame import ExactFrame, Frame, chebyshev_frame
 from hushgraph.graph import Graph
 from hushgraph.local_noise import smooth_weights
-from hushgraph.result import Denoised
+from hushgraph.result import Denoised, TypicalError
 from hushgraph.risk import exact_weights, monte_carlo_weights
 from hushgraph.threshold import sure_curve
 from hushgraph.transform import analyze
@@ -28,7 +28,7 @@ def explanation(graph: Graph, noisy: np.ndarray, result: Denoised) -> str:
         lines = risk_lines(graph, noisy, result)
         return _curves("How the thresholds were chosen", lines, _OWN_CURVES) if lines else ""
     details = result.details.get("combination", result.details)
-    shown = _combination(details, graph.n) if "sets" in details and "weights" in details else ""
+    shown = _combination(details, float(np.sum(result.risk_se)), graph.n) if "sets" in details and "weights" in details else ""
     if np.isnan(noisy).any() or graph.n > _MOST_NODES:
         return shown
     return shown + _curves("What thresholds alone would leave", plain_risk_lines(graph, noisy, result.sigma), _PLAIN_CURVES)
@@ -99,15 +99,15 @@ def _curves(title: str, lines: list[Line], words: str) -> str:
     return f'<section><h2>{title}</h2><div class="beside"><figure>{chart}</figure><p class="quiet">{words}</p></div></section>'
 
 
-def _combination(details: dict, n: int) -> str:
-    tables = [_sets(details["sets"], n)] * (len(details["sets"]) > 1) + [_candidates(details["weights"])]
+def _combination(details: dict, risk_se: float, n: int) -> str:
+    tables = [_sets(details["sets"], risk_se, n)] * (len(details["sets"]) > 1) + [_candidates(details["weights"])]
     body = "".join(f"<div>{table}</div>" for table in tables)
     return f'<section><h2>How the estimates were combined</h2><div class="halves">{body}</div></section>'
 
 
-def _sets(sets: dict, n: int) -> str:
+def _sets(sets: dict, risk_se: float, n: int) -> str:
     rows = "".join(
-        f'<tr><th scope="row">{escape(name)}</th><td class="number">{spread(np.sqrt(max(found["risk"], 0.0) / n))}</td>'
+        f'<tr><th scope="row">{escape(name)}</th><td class="number">{error_words(TypicalError.of(found["risk"], risk_se, n))}</td>'
         f'<td class="number">{found["share"]:.0%}</td><td>{bar(found["share"])}</td></tr>'
         for name, found in sorted(sets.items(), key=lambda item: item[1]["risk"])
     )

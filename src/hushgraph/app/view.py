@@ -14,7 +14,7 @@ from hushgraph.denoise import Method, denoise
 from hushgraph.frame import Frame, chebyshev_frame
 from hushgraph.graph import Graph
 from hushgraph.observation import Noisy
-from hushgraph.result import Denoised
+from hushgraph.result import Denoised, TypicalError
 from hushgraph.risk import monte_carlo_weights
 from hushgraph.threshold import sure_curve
 from hushgraph.transform import analyze
@@ -91,9 +91,8 @@ def view(graph: Graph, noisy: Noisy, wish: Wish, *, order: np.ndarray, truth: np
 
 def typical_error(result: Denoised, n: int) -> dict[str, float]:
     """Root of the estimated mean squared error; with `below` in its place where the estimate drowns in its own standard error."""
-    if result.risk > result.risk_se:
-        return {"denoised": float(np.sqrt(result.risk / n))}
-    return {"below": float(np.sqrt((max(result.risk, 0.0) + result.risk_se) / n))}
+    error = TypicalError.of(result.risk, result.risk_se, n)
+    return {"below" if error.is_bound else "denoised": error.size}
 
 
 def _denoised(graph: Graph, noisy: Noisy, wish: Wish) -> Denoised:

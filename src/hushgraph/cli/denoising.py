@@ -10,7 +10,7 @@ import typer
 
 from hushgraph.cli.graph_reading import GraphFile, GraphReading
 from hushgraph.cli.options import AsJson, Force, Method, Metres, Quiet, Report, grouped
-from hushgraph.cli.outputs import checked_file, written
+from hushgraph.cli.outputs import checked_file, checked_report, written
 from hushgraph.cli.terminal import Terminal, open_terminal
 
 _NOISE, _OUTPUT, _SIGNAL = "What is known", "What comes out", "How the signal is read"
@@ -75,8 +75,7 @@ def denoise(
     """Remove noise from values on the nodes of a graph, without training or tuning; say how large the error is that is left."""
     with open_terminal("denoise", as_json=as_json, quiet=quiet) as terminal:
         checked_file(output, force=force)
-        if report is not None:
-            checked_file(report, force=force)
+        checked_report(report, output, force=force)
         graph = reading.graph(terminal, graph_file)
         with terminal.working("Reading the signal"):
             from hushgraph.denoise import denoise as denoised_of
@@ -138,18 +137,22 @@ def _write_report(report: Path, graph, noisy, result, name: str, metres: float |
 def _tell(terminal: Terminal, graph, result, names: list[str], output: Path, report: Path | None) -> None:
     import numpy as np
 
+    from hushgraph.result import TypicalError
+
     risks, errors = np.atleast_1d(result.risk), np.atleast_1d(result.risk_se)
     values = (graph.n - result.details.get("missing", 0)) * len(names) / len(risks)
     noise = float(np.sqrt(np.mean(np.square(result.sigma))))
-    typical = np.sqrt(np.maximum(risks, 0) / values)
+    typical = [TypicalError.of(risk, error, values) for risk, error in zip(risks, errors, strict=True)]
+    sizes = [error.size for error in typical]
     for note in result.details.get("notes", []):
         if note not in terminal.notes:
             terminal.note(note)
-    left = f"{typical[0]:.3g}" if len(typical) == 1 else f"{typical.min():.3g} to {typical.max():.3g}"
+    left = f"{sizes[0]:.3g}" if len(sizes) == 1 else f"{min(sizes):.3g} to {max(sizes):.3g}"
+    about = "below" if all(error.is_bound for error in typical) else "of about"
     words = {
         "Graph": f"{graph.n:,} nodes, {graph.n_edges:,} edges.",
         "Noise": f"{noise:.4g} per value (standard deviation).",
-        "Left": f"an error of about {left} per value, estimated without the truth.",
+        "Left": f"an error {about} {left} per value, estimated without the truth.",
         "Method": f"{result.method}, in {result.timings['total']:.2f} s.",
         "Files": str(output) if report is None else f"{output}, {report}",
     }
@@ -165,7 +168,8 @@ def _tell(terminal: Terminal, graph, result, names: list[str], output: Path, rep
             "sigma": noise,
             "risk": risks,
             "risk_se": errors,
-            "typical_error": typical,
+            "typical_error": sizes,
+            "typical_error_is_bound": [error.is_bound for error in typical],
             "seconds": result.timings["total"],
         }
     )

@@ -23,6 +23,19 @@ def checked_file(path: Path, *, force: bool) -> Path:
     return path
 
 
+def checked_report(path: Path | None, output: Path, *, force: bool) -> None:
+    """Refuse a report, if one is wanted, that is no page or would come in the place of what it reports on."""
+    if path is None:
+        return
+    if path.suffix.lower() not in (".html", ".htm"):
+        msg = f"{path} must end in .html: a report is a page for the browser; choose such a name"
+        raise ValueError(msg)
+    if path.absolute() == output.absolute():
+        msg = f"{path} is the name of the report and of the output; choose another name for one of them"
+        raise ValueError(msg)
+    checked_file(path, force=force)
+
+
 def checked_folder(path: Path, *, force: bool) -> Path:
     """`path` if a release's folder can come there; with `force` also instead of an earlier release, never of anything else."""
     if path.exists():

@@ -51,8 +51,12 @@ def plan_release(
             graph = reading.graph(terminal, graph_file)
         over = n_windows is not None
         caps = {"max_nodes": max_nodes, "max_per_node": max_per_node, "max_cells": max_cells, "max_per_cell": max_per_cell}
-        for name in ("max_cells", "max_per_cell") if over else ("max_nodes", "max_per_node"):
-            caps[name] = 1 if caps[name] is None else caps[name]
+        bounds = ("max_cells", "max_per_cell") if over else ("max_nodes", "max_per_node")
+        if any(caps[name] is None for name in bounds):
+            terminal.note(
+                f"1 is taken where {' and '.join('--' + name.replace('_', '-') for name in bounds)} are not given; plan with those of the release"
+            )
+        caps |= {name: 1 for name in bounds if caps[name] is None}
         with terminal.watching("Trying releases on generated counts"):
             plan = plan_of(
                 graph, epsilon=epsilon or _EPSILONS, delta=delta, adjacency=adjacency.value, max_nodes=caps["max_nodes"],

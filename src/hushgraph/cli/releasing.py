@@ -17,7 +17,7 @@ import typer
 from hushgraph.cli.counting import Counting, Windows
 from hushgraph.cli.graph_reading import GraphFile, GraphReading
 from hushgraph.cli.options import Adjacency, AsJson, Force, KeyFile, Mechanism, Method, Metres, Quiet, Report, grouped, key_of
-from hushgraph.cli.outputs import checked_file, checked_folder, written, written_folder
+from hushgraph.cli.outputs import checked_folder, checked_report, written, written_folder
 from hushgraph.cli.terminal import Terminal, open_terminal
 
 _BUDGET, _OUTPUT = "Budget", "What comes out"
@@ -81,8 +81,7 @@ def release(
     with open_terminal("release", as_json=as_json, quiet=quiet) as terminal:
         terminal.stopped = "nothing was charged, nothing was written"
         checked_folder(output, force=force)
-        if report is not None:
-            checked_file(report, force=force)
+        checked_report(report, output, force=force)
         ledger = _opened(ledger_file, counting.unit, adjacency, key_file)
         delta = ledger.delta if delta is None else delta
         check_request(ledger, epsilon, delta, mechanism, public_graph)
@@ -104,8 +103,12 @@ def release(
                 folder = _exported(terminal, published, result, output, force=force)
             terminal.charged, terminal.stopped = "", f"the budget was charged, and the whole release is in {folder}"
             if report is not None and not held.asked:
+                terminal.charged = (
+                    f"{terminal.stopped}: only the report is missing (hushgraph denoise {graph_file} {folder} --report ...)"
+                )
                 with terminal.working("Writing the report"):
                     _write_report(report, published, result, metres, force=force)
+                terminal.charged = ""
         if held.asked:
             raise KeyboardInterrupt
         _tell(terminal, published, ledger, folder, report)
