@@ -7,9 +7,10 @@ minimum.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -47,13 +48,37 @@ extern "C" __global__ void bin_sums(int n_bins, const double* z, const double* x
 """
 
 
+class _Row(NamedTuple):
+    """One row of coefficients, sorted by bin: where bins start, and sizes, values and weights."""
+
+    edges: np.ndarray
+    starts: Any
+    sums: Any
+    sorted: tuple[Any, Any, Any]
+
+
 def least_sure_on_device(x, g, scale, variance: float, beta: float) -> np.ndarray:
-    """For each row of coefficients the candidate with the least SURE, as `sure_bins.least_sure` finds it."""
-    found = np.zeros(len(x))
-    for j in range(len(x)):
-        z = _sizes(x[j], None if scale is None else scale[j])
-        top = float(z.max()) if z.size else -1.0
-        found[j] = _least_of_row(z, x[j], g[j], top, variance, beta) if top > 0 else TINY if top == 0 else 0.0
+    """For each row of coefficients the candidate with the least SURE, as `sure_bins.least_sure` finds it.
+
+    The host waits three times, however many rows there are: for their largest values, for the sums, and for what is in open bins.
+    """
+    cp = namespace(x)
+    if x.shape[1] == 0:
+        return np.zeros(len(x))
+    z = _sizes(x, scale)
+    tops = z.max(axis=1).get()
+    rows = {j: _sorted_by_bin(z[j], x[j], g[j], top, beta) for j, top in enumerate(tops) if top > 0}
+    found = np.where(tops == 0, TINY, 0.0)
+    if not rows:
+        return found
+    sums, starts = (cp.stack([getattr(row, name) for row in rows.values()]).get() for name in ("sums", "starts"))
+    bounds = [bounds_of_bins(row.edges, tuple(own), variance, beta) for row, own in zip(rows.values(), sums, strict=True)]
+    runs = [_runs(open_bins, own) for (open_bins, *_), own in zip(bounds, starts, strict=True)]
+    members = _fetched(rows, runs)
+    for j, row, (open_bins, *rest), own in zip(rows, rows.values(), bounds, starts, strict=True):
+        under, above, sure_at_zero = rest
+        firsts = np.concatenate([[0], np.cumsum(np.where(open_bins, np.diff(own), 0))])
+        found[j] = search_bins(firsts, *next(members), row.edges, under, above, variance, beta, sure_at_zero)  # type: ignore[call-arg]
     return found
 
 
@@ -66,28 +91,33 @@ def _sizes(x, scale):
     return cp.where(scale > 0, size / cp.where(scale > 0, scale, 1.0), cp.where(size == 0, 0.0, -1.0))
 
 
-def _least_of_row(z, x, g, top: float, variance: float, beta: float) -> float:
+def _sorted_by_bin(z, x, g, top: float, beta: float) -> _Row:
     cp = namespace(z)
     lowest = max(0, (int(np.float64(top).view(np.int64)) >> 46) - BINS + 1)
     keys = cp.where(z >= 0, cp.maximum((z.view(np.int64) >> 46) - lowest, 0), BINS).astype(np.uint16)
     order = cp.argsort(keys)
-    starts = cp.concatenate([cp.zeros(1, np.int64), cp.cumsum(cp.bincount(keys, minlength=BINS + 1)[:BINS])])
+    starts = cp.searchsorted(keys[order], cp.arange(BINS + 1, dtype=np.uint16)).astype(np.int64)
     z, x, g = (part[order].astype(np.float64, copy=False) for part in (z, x, g))
     edges, sums = bin_edges(lowest), cp.empty((4, BINS))
     _bin_sums()((-(-BINS // WARPS),), (32 * WARPS,), (np.int32(BINS), z, x, g, starts, cp.asarray(edges), float(beta), sums))
-    open_bins, under, above, sure_at_zero = bounds_of_bins(edges, tuple(sums.get()), variance, beta)
-    starts = starts.get()
-    z, x, g = (part.get() for part in _open(open_bins, starts, z, x, g))
-    firsts = np.concatenate([[0], np.cumsum(np.where(open_bins, np.diff(starts), 0))])
-    return search_bins(firsts, z, x, g, edges, under, above, variance, beta, sure_at_zero)
+    return _Row(edges, starts, sums, (z, x, g))
 
 
-def _open(open_bins: np.ndarray, starts: np.ndarray, *arrays) -> list[Any]:
-    """What lies in open bins of each array, which are sorted by bin."""
-    cp = namespace(arrays[0])
+def _runs(open_bins: np.ndarray, starts: np.ndarray) -> list[slice]:
+    """Places of what lies in open bins, one slice for bins side by side."""
     turns = np.flatnonzero(np.diff(np.concatenate([[False], open_bins, [False]])))  # where a run of open bins begins or ends
-    runs = [slice(int(starts[a]), int(starts[b])) for a, b in list(pairwise(turns))[::2]]
-    return [cp.concatenate([array[run] for run in runs]) if runs else array[:0] for array in arrays]
+    return [slice(int(starts[a]), int(starts[b])) for a, b in list(pairwise(turns))[::2]]
+
+
+def _fetched(rows: dict[int, _Row], runs: list[list[slice]]) -> Iterator[list[np.ndarray]]:
+    """Sizes, values and weights of each row in open bins, brought to the host at once."""
+    parts = [row.sorted[k][run] for row, own in zip(rows.values(), runs, strict=True) for k in range(3) for run in own]
+    flat = namespace(next(iter(rows.values())).sums).concatenate(parts).get() if parts else np.zeros(0)
+    place = 0
+    for own in runs:
+        count = sum(run.stop - run.start for run in own)
+        yield [flat[place + k * count : place + (k + 1) * count] for k in range(3)]
+        place += 3 * count
 
 
 def apply_on_device(F, t, scale, beta: float, slope) -> None:

@@ -17,13 +17,13 @@ from hushgraph.contents import extra
 from hushgraph.kernels.quads import Quads
 from hushgraph.kernels.quads import prepare as prepare_quads
 
-TERMS = 12  # terms of the recurrence that are added into the bands at once
+TERMS = 24  # terms of the recurrence that are added into the bands at once
 THREADS = 256
 MOST_BANDS = 8  # bands, or terms, that a thread sums at a time
 COLUMNS = (8, 4, 2, 1)  # signals that go side by side
 RECORDED = 2**22  # rows below which launches are recorded
 SIDE_BY_SIDE = 2**24  # rows below which several signals are
-STEP_THREADS = 512  # of the recurrence: rows of a block share what they read
+STEP_THREADS = 256  # of the recurrence: rows of a block share what they read
 OPTIONS = ("--fmad=false",)  # of every kernel: a sum is the same on all machines only if nothing is fused into it
 _NAMES = {"f": "float", "d": "double", "h": "short", "i": "int"}
 
