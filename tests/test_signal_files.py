@@ -256,6 +256,9 @@ def test_a_file_without_names_of_columns(tmp_path, missing_ok):
     assert SECRET not in str(caught.value)
     with pytest.raises(ValueError, match="must name the columns"):
         io.read_signal(written(tmp_path, "a.csv", "0,1.5\n1,2\n2,3\n"), named(None), missing_ok=missing_ok)
+    with pytest.raises(ValueError, match="must name the columns") as caught:
+        io.read_signal(written(tmp_path, "a.csv", f"elm,{SECRET},{SECRET}\noak,2,2\nash,3,3\n"), named(), missing_ok=missing_ok)
+    assert SECRET not in str(caught.value)
     path = written(tmp_path, "a.csv", "0,1\n1,2\n2,3\n0,7\n")  # names that pandas gives
     np.testing.assert_array_equal(io.read_signal(path, named(None), missing_ok=missing_ok), [7, 2, 3])
 

@@ -54,6 +54,8 @@ def read_table(path: Path, delimiter: str | None, graph, *, columns, label, miss
         [name for name in table.names if name != key and name not in table.row_names]
     )  # fmt: skip
     for name in [key, *taken]:
+        if table.names.count(name) > 1 and _is_headless(table, table.names[0], set(nodes), {}):
+            raise ValueError(_no_names(path))
         if table.names.count(name) != 1:
             msg = f"{path} must have one column {shown(name)}; it has {table.names[:20]}; say columns= and label="
             raise ValueError(msg)
@@ -172,12 +174,15 @@ class _Numbers:
 
     def of(self, text: str, line: int, column: str) -> float:
         """The value of a cell, NaN for an empty one."""
-        comma = self.commas_free and _DECIMAL_COMMA.fullmatch(text) is not None
-        self.commas, self.points = self.commas or comma, self.points or (self.commas_free and "." in text)
         try:
-            value = float((text.replace(",", ".") if comma else text) or "nan") if "_" not in text else None
+            value: float | None = float(text or "nan") if "_" not in text else None
         except ValueError:
             value = None
+        if value is not None and not self.commas_free:
+            return value
+        if value is None and self.commas_free and _DECIMAL_COMMA.fullmatch(text):
+            value, self.commas = float(text.replace(",", ".")), True
+        self.points = self.points or "." in text
         where = f"line {line} of {self.path}"
         if value is None:
             hint = "; it has a comma: write numbers with a decimal point and no separators of thousands" * ("," in text)
@@ -250,8 +255,7 @@ def _rows_of(table: Table, key: str, given: list, nodes: list, missing_ok: bool)
     known = set(nodes)
     absent, foreign = [name for name in nodes if name not in row], [name for name in given if name not in known]
     if (absent or foreign) and _is_headless(table, key, known, row):
-        msg = f"the first line of {table.path} must name the columns; it looks like a row of values; put a line such as node,value before it"
-        raise ValueError(msg)
+        raise ValueError(_no_names(table.path))
     if foreign or (absent and not missing_ok):
         msg = (
             f"labels of {table.path} and graph differ: {len(absent)} nodes have no row (first: {first_of(absent)}), {len(foreign)} rows are of "
@@ -259,6 +263,10 @@ def _rows_of(table: Table, key: str, given: list, nodes: list, missing_ok: bool)
         )
         raise ValueError(msg)
     return [row.get(name, -1) for name in nodes]
+
+
+def _no_names(path: Path) -> str:
+    return f"the first line of {path} must name the columns; it looks like a row of values; put a line such as node,value before it"
 
 
 def _is_headless(table: Table, key: str, known: set, row: dict) -> bool:
