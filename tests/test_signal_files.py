@@ -278,6 +278,12 @@ def test_labels_that_differ_come_with_advice(tmp_path):
     path = written(tmp_path, "a.csv", "id,street,f\n1,ash,3\n2,elm,1\n3,oak,2\n")
     with pytest.raises(ValueError, match="column 'street' fits the graph: say label='street'"):
         io.read_signal(path, named(), columns="f")
+    path = written(tmp_path, "b.csv", "town,street,f\nRye,ash,3\nRye,elm,1\nRye,oak,2\n")
+    with pytest.raises(ValueError, match=r"1 labels more than once.*column 'street' fits the graph: say label='street'"):
+        io.read_signal(path, named(), columns="f")
+    frame(range(3), node=list(map(str, OSM)), f=[1.0, 2.0, 3.0]).astype({"node": "category"}).to_parquet(tmp_path / "b.parquet")
+    with pytest.raises(ValueError, match="file has text and the graph has integers"):
+        io.read_signal(tmp_path / "b.parquet", named(OSM))
     frame(range(3), node=OSM, f=[1.0, 2.0, 3.0]).to_parquet(tmp_path / "a.parquet")
     with pytest.raises(ValueError, match="file has integers and the graph has text"):
         io.read_signal(tmp_path / "a.parquet", named(tuple(map(str, OSM))))

@@ -202,16 +202,10 @@ def _parquet_table(path: Path, integers: bool) -> Table:
 
     def labels(wanted: list[str], most: int | None) -> dict[str, list]:
         unique = [name for name in wanted if names.count(name) == 1]
-        found, types = read_columns(path, lambda _: unique), arrow("pyarrow").types
         columns = {}
-        for name, column in found.items():
+        for name, column in read_columns(path, lambda _: unique).items():
             part = column if most is None else column.slice(0, most)
-            if (
-                types.is_integer(part.type)
-                or types.is_string(part.type)
-                or types.is_large_string(part.type)
-                or _is_whole(part, integers)
-            ):
+            if _may_be_labels(part, integers):
                 columns[name] = _labels_of(part, name, path, integers)[0].tolist()
         return columns
 
@@ -224,6 +218,12 @@ def _parquet_table(path: Path, integers: bool) -> Table:
         return given.tolist(), np.stack([numbers_of(found[name], name, path) for name in wanted], axis=1)
 
     return Table(path, names, index, labels, read)
+
+
+def _may_be_labels(column, integers: bool) -> bool:
+    types = arrow("pyarrow").types
+    kind = column.type.value_type if types.is_dictionary(column.type) else column.type
+    return types.is_integer(kind) or types.is_string(kind) or types.is_large_string(kind) or _is_whole(column, integers)
 
 
 def _is_whole(column, integers: bool) -> bool:
@@ -250,7 +250,7 @@ def _rows_of(table: Table, key: str, given: list, nodes: list, missing_ok: bool)
     row = {name: i for i, name in enumerate(given)}
     if len(row) < len(given):
         twice = list(dict.fromkeys(name for i, name in enumerate(given) if row[name] != i))
-        msg = f"{table.path} has {len(twice)} labels more than once (first: {first_of(twice)}); each node needs exactly one row"
+        msg = f"{table.path} has {len(twice)} labels more than once (first: {first_of(twice)}); each node needs exactly one row; {_advice(table, key, twice, set(nodes))}"
         raise ValueError(msg)
     known = set(nodes)
     absent, foreign = [name for name in nodes if name not in row], [name for name in given if name not in known]
@@ -277,16 +277,18 @@ def _is_headless(table: Table, key: str, known: set, row: dict) -> bool:
 
 
 def _advice(table: Table, key: str, foreign: list, known: set) -> str:
-    """What to do about labels that do not match."""
+    """What to do about labels that do not match, or about none where only rows are absent."""
     if not foreign:
         return "add their rows, or let them be missing: missing_ok=True"
     others = [name for name in table.names if name != key and table.names.count(name) == 1]
-    fitting = [name for name, sample in table.labels(others, _SAMPLE).items() if sample and known.issuperset(sample)]
+    fitting = [name for name, sample in table.labels(others, _SAMPLE).items() if sample and _fits(sample, known, True)]
     if fitting:
         return f"column {fitting[0]!r} fits the graph: say label={fitting[0]!r}"
     text = isinstance(next(iter(known), 0), str)
     if all(isinstance(name, int) for name in foreign) and text:
         return "the file has integers and the graph has text: store them as text"
+    if not text and all(isinstance(name, str) and is_integer(name) for name in foreign):
+        return "the file has text and the graph has integers: store them as integers"
     if text and all((whole := _WHOLE.fullmatch(str(name))) and whole[1] in known for name in foreign):
         return "they were written as floats: store them without the .0, as integers or text"
     return "check that it belongs to this graph, and label="
