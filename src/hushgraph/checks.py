@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from hushgraph.arrays import on_device
+from hushgraph.arrays import on_device, on_host
 
 LARGEST = 1e70  # size of signals, sigma and edge weights; the smallest sigma and edge weight is its inverse
 LARGEST_FLOAT32 = 1e15
@@ -199,8 +199,10 @@ def checked_size(
         return values
     bad = np.isinf(values) if missing_ok else ~np.isfinite(values)
     if bad.any():
-        places = bad.reshape(len(bad), -1).any(axis=1).nonzero()[0][:3].tolist()
-        where = "" if rows is None else f" (first: {first_of([rows()[i] for i in places])})"
+        where = ""
+        if rows is not None:
+            places = np.flatnonzero(on_host(bad).reshape(len(bad), -1).any(axis=1))[:3].tolist()
+            where = f" (first: {first_of([rows()[i] for i in places])})"
         msg = f"{name} has {int(bad.sum())} entries that are NaN or infinite{where}{hint}"
     else:
         msg = (
