@@ -207,6 +207,53 @@ def test_denoise_several_columns_and_arrays(town, tmp_path):
     np.testing.assert_allclose(np.load(tmp_path / "a.npy"), expected, rtol=1e-12)
 
 
+def denoising(town, signal, out, *more):
+    return ("denoise", town.streets, signal, "--sigma", 2, "--method", "sgwt_sure", "-o", out, *more)
+
+
+def test_columns_taken_by_default_are_told(town, tmp_path):
+    first = answer(*denoising(town, town.hours, tmp_path / "a.csv"))
+    assert "Columns denoised: six, seven; say --column for others" in first["notes"]
+    again = answer(*denoising(town, tmp_path / "a.csv", tmp_path / "b.csv"))
+    assert again["signals"] == ["six", "seven"]
+    said = "Columns denoised: six, seven; left out: six_expected_error, seven_expected_error; say --column for others"
+    assert said in again["notes"]
+    for path, more in ((town.hours, ["--column", "six"]), (town.signal, [])):
+        found = answer(*denoising(town, path, tmp_path / "c.csv", "--force", *more))
+        assert not any("Columns denoised" in note for note in found["notes"])
+
+
+def test_the_map_of_a_release_is_refused_without_its_folder(town, ledger, tmp_path):
+    good(*releasing(town, ledger, tmp_path / "march"))
+    refused = run(*denoising(town, tmp_path / "march" / "map.csv", tmp_path / "a.csv"))
+    assert refused.exit_code == 2
+    assert f"pass the folder {tmp_path / 'march'}" in refused.stderr
+    assert not (tmp_path / "a.csv").exists()
+
+
+def test_nodes_without_a_row_are_missing_values(town, tmp_path):
+    rows = town.signal.read_text().splitlines()
+    (tmp_path / "part.csv").write_text("\n".join([*rows[:5], *rows[7:]]) + "\n")
+    refused = run(*denoising(town, tmp_path / "part.csv", tmp_path / "a.csv"))
+    assert refused.exit_code == 2
+    assert "2 nodes have no row" in refused.stderr
+    assert "--missing drop or fill" in refused.stderr
+    for policy, count in (("drop", 2), ("fill", 0)):
+        good(*denoising(town, tmp_path / "part.csv", tmp_path / f"{policy}.csv", "--missing", policy))
+        assert np.isnan(read_signal(tmp_path / f"{policy}.csv", town.graph)).sum() == count
+    (tmp_path / "more.csv").write_text("\n".join([*rows, "9999,1"]) + "\n")
+    assert run(*denoising(town, tmp_path / "more.csv", tmp_path / "a.csv", "--missing", "drop")).exit_code == 2
+
+
+@pytest.mark.parametrize(("output", "said"), [("x.xlsx", "x.xlsx must end in .csv"), ("-", "- is no file")])
+def test_outputs_are_checked_before_the_graph_is_read(town, tmp_path, monkeypatch, output, said):
+    monkeypatch.chdir(tmp_path)
+    refused = run("denoise", "nowhere.npz", town.signal, "-o", output)
+    assert refused.exit_code == 2
+    assert said in refused.stderr
+    assert "--format" not in refused.stderr
+
+
 def test_a_report_is_one_more_file(town, tmp_path):
     command = ("denoise", town.streets, town.signal, "--sigma", 2, "--method", "sgwt_sure", "-o", tmp_path / "a.csv")
     assert answer(*command, "--report", tmp_path / "a.html")["report"] == str(tmp_path / "a.html")

@@ -404,6 +404,29 @@ def test_series_with_missing_values(small, small_noisy):
     np.testing.assert_array_equal(result.signal.isna(), series.isna())
 
 
+@pytest.mark.parametrize("gaps", [False, True])
+def test_expected_errors_have_the_form_of_the_signal(small, small_noisy, gaps):
+    noisy = small_noisy.copy()
+    noisy[[3, 7]] = np.nan if gaps else noisy[[3, 7]]
+    missing = "drop" if gaps else "error"
+    plain = hg.denoise(small, noisy, sigma=1.0, missing=missing).expected_error()
+    assert isinstance(plain, np.ndarray)
+    series = pd.Series(noisy, index=small.labels, name="pickups").sample(frac=1, random_state=4)
+    error = hg.denoise(small, series, sigma=1.0, missing=missing).expected_error()
+    pd.testing.assert_series_equal(error, pd.Series(plain, index=small.labels, name="pickups").reindex(series.index))
+    named = dict(zip(reversed(small.labels.tolist()), reversed(noisy.tolist()), strict=True))
+    error = hg.denoise(small, named, sigma=1.0, missing=missing).expected_error()
+    assert list(error) == list(named)
+    np.testing.assert_array_equal([error[label] for label in small.labels.tolist()], plain)
+    frame = pd.DataFrame({"a": noisy, "b": noisy[::-1]}, index=small.labels).sample(frac=1, random_state=5)
+    result = hg.denoise(small, frame, sigma=1.0, missing=missing, columns="path")
+    error = result.expected_error()
+    pd.testing.assert_index_equal(error.index, result.signal.index)
+    assert list(error.columns) == ["a", "b"]
+    together = hg.denoise(small, frame.reindex(small.labels).to_numpy(), sigma=1.0, missing=missing, columns="path")
+    np.testing.assert_array_equal(error.reindex(small.labels), together.expected_error())
+
+
 def test_arrays_become_series_on_request(small, small_noisy, city, noisy):
     named = hg.denoise(small, small_noisy, sigma=1.0)
     np.testing.assert_array_equal(named.to_series().index, small.labels)

@@ -72,6 +72,34 @@ def test_the_crs_is_what_the_graph_says(crs, expected):
     assert Graph.from_networkx(G, crs="lonlat").crs == "lonlat"
 
 
+def test_numbers_that_were_saved_as_text():
+    G, text = street_network(), street_network()
+    for _, node in text.nodes(data=True):
+        node.update({name: str(value) for name, value in node.items() if isinstance(value, int | float)})
+    for *_, edge in text.edges(data=True):
+        edge.update({name: str(value) for name, value in edge.items() if isinstance(value, int | float)})
+    expected, found = (Graph.from_networkx(each, distance="length", duplicates="max") for each in (G, text))
+    np.testing.assert_array_equal(found.coords, expected.coords)
+    assert found.hash == expected.hash
+    next(iter(text.edges(data=True)))[-1]["length"] = "far"
+    with pytest.raises(ValueError, match=r"edge attribute 'length' must be numbers; 1 of \d+ are other text"):
+        Graph.from_networkx(text, distance="length")
+    next(iter(text.nodes.values()))["x"] = "west"
+    with pytest.raises(ValueError, match="node attribute 'x' must be numbers"):
+        Graph.from_networkx(text)
+
+
+def test_files_of_osmnx_through_networkx(tmp_path):
+    networkx, osmnx = pytest.importorskip("networkx"), pytest.importorskip("osmnx")
+    G = networkx.MultiDiGraph(crs="epsg:4326")
+    G.add_node(10, x=-73.5, y=40.5, street_count=1)
+    G.add_node(20, x=-73.25, y=40.75, street_count=1)
+    G.add_edge(10, 20, length=120.5, osmid=1)
+    osmnx.save_graphml(G, tmp_path / "streets.graphml")
+    graph = Graph.from_networkx(networkx.read_graphml(tmp_path / "streets.graphml"), distance="length")
+    assert (graph.coords.tolist(), graph.crs) == ([[-73.5, 40.5], [-73.25, 40.75]], "lonlat")
+
+
 # ---- igraph and SciPy -----------------------------------------------------------------------------------------------
 
 

@@ -266,6 +266,14 @@ def result(graph):
     return hg.denoise(graph, np.random.default_rng(0).normal(0, 1, 20) + 5, sigma=1, method="sgwt_sure")
 
 
+def test_errors_are_drawn_by_label(graph, result):
+    noisy = np.random.default_rng(0).normal(0, 1, 20) + 5
+    shuffled = {i: noisy[i] for i in np.random.default_rng(1).permutation(20).tolist()}
+    by_label = hg.denoise(graph, shuffled, sigma=1, method="sgwt_sure")
+    expected, drawn = (lines_of(hg.plot_error(graph, each)).get_array() for each in (result, by_label))
+    np.testing.assert_array_equal(drawn, expected)
+
+
 def test_the_error_of_each_node_is_drawn(graph, result):
     expected = lines_of(hg.plot_graph_signal(graph, result.expected_error())).get_array()
     lines = lines_of(plot_error(graph, result, title="error"))

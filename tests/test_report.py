@@ -301,6 +301,10 @@ def test_missing_values_several_signals_and_series(tmp_path):
     html = written(tmp_path, graph, many, hg.denoise(graph, many, sigma=1.0, method="sgwt_sure"))
     assert len(data_of(html)["columns"]) == 3
     assert Page(html).elements.count("option") == 3
+    shuffled = {i: holes[i] for i in rng.permutation(144).tolist()}
+    by_label = hg.denoise(graph, shuffled, sigma=1.0, method="sgwt_sure", missing="drop")
+    pages = [data_of(written(tmp_path, graph, *each)) for each in ((holes, result), (shuffled, by_label))]
+    assert pages[0]["columns"][0]["error"] == pages[1]["columns"][0]["error"]
 
 
 def test_parts_that_do_not_belong_together_are_refused(city, tmp_path):

@@ -156,3 +156,140 @@ def test_a_full_disk_leaves_the_old_file(tmp_path, monkeypatch, ending):
         io.write_signal(path, named(), np.zeros(3))
     assert path.read_bytes() == before
     assert len(list(tmp_path.iterdir())) == 1
+
+
+# ---- tables as other programs write them ----------------------------------------------------------------------------
+
+OSM = (4253839770, 42421828, 42430015)
+
+
+def frame(labels, **columns):
+    pd, _ = pytest.importorskip("pandas"), pytest.importorskip("pyarrow")
+    return pd.DataFrame(columns or {"f": [1.0, 2.0, 3.0]}, index=labels)
+
+
+def test_the_index_of_pandas_is_no_signal(tmp_path):
+    table = frame(range(3), osmid=OSM, f=[1.0, 2.0, 3.0]).sample(frac=1, random_state=1)
+    table.to_parquet(tmp_path / "a.parquet")
+    table.to_csv(tmp_path / "a.csv")
+    table.rename_axis("Unnamed: 0").to_csv(tmp_path / "b.csv")
+    table.rename(columns={"osmid": "node"}).to_parquet(tmp_path / "b.parquet")
+    for name in ("a.parquet", "b.parquet", "a.csv", "b.csv"):
+        np.testing.assert_array_equal(io.read_signal(tmp_path / name, named(OSM)), [1, 2, 3])
+    np.testing.assert_array_equal(io.read_signal(tmp_path / "a.csv", named(OSM), label="osmid"), [1, 2, 3])
+
+
+@pytest.mark.parametrize("labels", [OSM, ("elm", "oak", "ash"), None])
+@pytest.mark.parametrize("index_name", ["osmid", None])
+def test_the_index_of_pandas_holds_the_labels(tmp_path, labels, index_name):
+    one = frame(labels or range(3)).rename_axis(index_name).iloc[[2, 0, 1]]
+    two = one.assign(g=[0.5, 0.25, 0.125])
+    for k, table in enumerate((one, two)):
+        table.to_parquet(tmp_path / f"{k}.parquet")
+        table.to_csv(tmp_path / f"{k}.csv")
+    for end in ("parquet", "csv"):
+        np.testing.assert_array_equal(io.read_signal(tmp_path / f"0.{end}", named(labels)), [1, 2, 3])
+        np.testing.assert_array_equal(io.read_signal(tmp_path / f"1.{end}", named(labels)), [[1, 0.25], [2, 0.125], [3, 0.5]])
+
+
+def test_two_columns_that_fit_are_not_chosen_from(tmp_path):
+    table = frame([2, 0, 1], junction=[0, 1, 2], f=[1.5, 2.5, 3.5])
+    for end, write in (("csv", table.to_csv), ("parquet", table.to_parquet)):
+        write(tmp_path / f"a.{end}")
+        with pytest.raises(ValueError, match=r"several columns that fit.*'junction'.*label="):
+            io.read_signal(tmp_path / f"a.{end}", named(None))
+        np.testing.assert_array_equal(io.read_signal(tmp_path / f"a.{end}", named(None), label="junction"), [1.5, 2.5, 3.5])
+
+
+def test_what_goes_with_signals_is_left_out_unless_asked_for(tmp_path):
+    columns = {
+        name: np.arange(3.0) + k for k, name in enumerate(("x", "y", "six", "seven", "six_expected_error", "expected_error"))
+    }
+    path = io.write_signal(tmp_path / "a.csv", named(), columns)
+    found = io.read_named_signal(path, named())
+    assert (found.names, found.left_out) == (["six", "seven"], ["x", "y", "six_expected_error", "expected_error"])
+    np.testing.assert_array_equal(io.read_signal(path, named(), columns="expected_error"), [5, 6, 7])
+    alone = io.write_signal(tmp_path / "b.csv", named(), {"x": np.ones(3), "y": np.zeros(3)})
+    assert io.read_named_signal(alone, named()).names == ["x", "y"]
+
+
+@pytest.mark.parametrize("mark", [";", "\t"])
+def test_semicolons_and_decimal_commas(tmp_path, mark):
+    text = 'node;"a,b";f\nelm;1,5;2\noak;-2,25e1;3\nash;;4\n'.replace(";", mark)
+    path = written(tmp_path, "a.csv", text)
+    np.testing.assert_array_equal(io.read_signal(path, named()), [[1.5, 2], [-22.5, 3], [np.nan, 4]])
+    path = written(tmp_path, "b.csv", text.replace(",5", ".5").replace(",25", ".25"))
+    np.testing.assert_array_equal(io.read_signal(path, named())[:, 0], [1.5, -22.5, np.nan])
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("node;f\nelm;1,5\noak;2.5\nash;3\n", "line 3 .*a comma here and a point there"),
+        ("node;f\nelm;1.234,5\noak;2\nash;3\n", "line 2 .*it has a comma: write numbers with a decimal point"),
+        ('node,f\nelm,"1,5"\noak,2\nash,3\n', "line 2 .*it has a comma"),
+        ("node,f\nelm,1\n".encode("utf-16"), "is text in UTF-16; expected UTF-8; save it as UTF-8"),
+        ("node,street,f\nelm,1st,1\noak,2nd,2\nash,3rd,3\n", "'street'; if it is no signal, name those that are: columns="),
+    ],
+)
+def test_text_of_other_programs_that_is_refused(tmp_path, text, said):
+    with pytest.raises(ValueError, match=said):
+        io.read_signal(written(tmp_path, "a.csv", text), named())
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_nodes_without_a_row_may_be_missing(tmp_path, ending):
+    table = frame(["ash", "elm"], f=[3.0, 1.0]).rename_axis("node").reset_index()
+    path = tmp_path / f"a.{ending}"
+    table.to_csv(path, index=False) if ending == "csv" else table.to_parquet(path)
+    np.testing.assert_array_equal(io.read_signal(path, named(), missing_ok=True), [1, np.nan, 3])
+    with pytest.raises(ValueError, match=r"1 nodes have no row \(first: 'oak'\).*missing_ok=True"):
+        io.read_signal(path, named())
+    with pytest.raises(ValueError, match="1 rows are of no node"):
+        io.read_signal(path, named(("elm", "oak", "yew")), missing_ok=True)
+
+
+@pytest.mark.parametrize("missing_ok", [False, True])
+def test_a_file_without_names_of_columns(tmp_path, missing_ok):
+    with pytest.raises(ValueError, match=r"first line of .* must name the columns") as caught:
+        io.read_signal(written(tmp_path, "a.csv", f"elm,{SECRET}\noak,2\nash,3\n"), named(), missing_ok=missing_ok)
+    assert SECRET not in str(caught.value)
+    with pytest.raises(ValueError, match="must name the columns"):
+        io.read_signal(written(tmp_path, "a.csv", "0,1.5\n1,2\n2,3\n"), named(None), missing_ok=missing_ok)
+    with pytest.raises(ValueError, match="must name the columns") as caught:
+        io.read_signal(written(tmp_path, "a.csv", f"elm,{SECRET},{SECRET}\noak,2,2\nash,3,3\n"), named(), missing_ok=missing_ok)
+    assert SECRET not in str(caught.value)
+    path = written(tmp_path, "a.csv", "0,1\n1,2\n2,3\n0,7\n")  # names that pandas gives
+    np.testing.assert_array_equal(io.read_signal(path, named(None), missing_ok=missing_ok), [7, 2, 3])
+
+
+def test_whole_floats_are_the_integers_of_the_graph(tmp_path):
+    path = written(tmp_path, "a.csv", "node,f\n42430015.0,3\n4253839770.0,1\n42421828.,2\n")
+    np.testing.assert_array_equal(io.read_signal(path, named(OSM)), [1, 2, 3])
+    frame(range(3), node=np.array(OSM, dtype=float), f=[1.0, 2.0, 3.0]).to_parquet(tmp_path / "a.parquet")
+    np.testing.assert_array_equal(io.read_signal(tmp_path / "a.parquet", named(OSM)), [1, 2, 3])
+    with pytest.raises(ValueError, match="must hold node ids"):
+        io.read_signal(tmp_path / "a.parquet", named(tuple(map(str, OSM))))
+    with pytest.raises(ValueError, match=r"written as floats: store them without the \.0"):
+        io.read_signal(path, named(tuple(map(str, OSM))))
+
+
+def test_labels_that_differ_come_with_advice(tmp_path):
+    path = written(tmp_path, "a.csv", "id,street,f\n1,ash,3\n2,elm,1\n3,oak,2\n")
+    with pytest.raises(ValueError, match="column 'street' fits the graph: say label='street'"):
+        io.read_signal(path, named(), columns="f")
+    path = written(tmp_path, "b.csv", "town,street,f\nRye,ash,3\nRye,elm,1\nRye,oak,2\n")
+    with pytest.raises(ValueError, match=r"1 labels more than once.*column 'street' fits the graph: say label='street'"):
+        io.read_signal(path, named(), columns="f")
+    frame(range(3), node=list(map(str, OSM)), f=[1.0, 2.0, 3.0]).astype({"node": "category"}).to_parquet(tmp_path / "b.parquet")
+    with pytest.raises(ValueError, match="file has text and the graph has integers"):
+        io.read_signal(tmp_path / "b.parquet", named(OSM))
+    frame(range(3), node=OSM, f=[1.0, 2.0, 3.0]).to_parquet(tmp_path / "a.parquet")
+    with pytest.raises(ValueError, match="file has integers and the graph has text"):
+        io.read_signal(tmp_path / "a.parquet", named(tuple(map(str, OSM))))
+
+
+def test_sheets_are_refused_with_advice(tmp_path):
+    with pytest.raises(ValueError, match="in Excel, save as CSV UTF-8") as caught:
+        io.read_signal(written(tmp_path, "a.xlsx", "x"), named())
+    assert "format=" not in str(caught.value)

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import ast
 import io
+import json
 import operator
 import zipfile
 import zlib
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -160,30 +162,44 @@ def arrow(module: str):
     return extra(module, name="parquet", purpose="parquet files")
 
 
-def read_columns(path: Path, choose_columns) -> dict[str, Any]:
-    """Columns of a parquet file as Arrow arrays; `choose_columns` gets their names and returns those wanted."""
-    parquet, pyarrow = arrow("pyarrow.parquet"), arrow("pyarrow")
-    source = all_bytes(path) if path.name.lower().endswith(".gz") else path
-    faults = (pyarrow.ArrowException, OSError, EOFError, IndexError, MemoryError, OverflowError, UnicodeDecodeError)
-    names = None
+def parquet_columns(path: Path) -> tuple[list[str], list[str]]:
+    """(names of the columns, those among them that are the index of a pandas table)."""
+    names, said = None, b""
     try:
-        with parquet.ParquetFile(source) as file:
-            names = list(file.schema_arrow.names)
-    except faults:
-        pass
+        with arrow("pyarrow.parquet").ParquetFile(_source(path)) as file:
+            names, said = list(file.schema_arrow.names), (file.schema_arrow.metadata or {}).get(b"pandas", b"")
+    except _faults():
+        names = None
     if names is None:
         raise ValueError(_damaged(path))
-    wanted, table = choose_columns(names), None
+    index: Any = None
+    with suppress(ValueError, TypeError, KeyError, RecursionError):
+        index = json.loads(said)["index_columns"]
+    return names, [name for name in index if isinstance(name, str) and name in names] if isinstance(index, list) else []
+
+
+def read_columns(path: Path, choose_columns) -> dict[str, Any]:
+    """Columns of a parquet file as Arrow arrays; `choose_columns` gets their names and returns those wanted."""
+    wanted, table = choose_columns(parquet_columns(path)[0]), None
     try:
-        with parquet.ParquetFile(source) as file:
+        with arrow("pyarrow.parquet").ParquetFile(_source(path)) as file:
             table = file.read(columns=wanted)
             table.validate(full=True)
             columns = {name: table.column(name).combine_chunks() for name in wanted}
-    except faults:
+    except _faults():
         table = None
     if table is None:
         raise ValueError(_damaged(path))
     return columns
+
+
+def _source(path: Path):
+    return all_bytes(path) if path.name.lower().endswith(".gz") else path
+
+
+def _faults() -> tuple[type[Exception], ...]:
+    """What reading a damaged parquet file raises."""
+    return (arrow("pyarrow").ArrowException, OSError, EOFError, IndexError, MemoryError, OverflowError, UnicodeDecodeError)
 
 
 def _damaged(path: Path) -> str:

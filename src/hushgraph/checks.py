@@ -6,13 +6,13 @@ which must neither overflow nor vanish.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 
-from hushgraph.arrays import on_device
+from hushgraph.arrays import on_device, on_host
 
 LARGEST = 1e70  # size of signals, sigma and edge weights; the smallest sigma and edge weight is its inverse
 LARGEST_FLOAT32 = 1e15
@@ -35,6 +35,11 @@ def shown(value) -> str:
         return f"{type(value).__name__} of length {len(value)}"
     text = " ".join(repr(value).split())
     return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def first_of(names) -> str:
+    """The first names of a list for an error, or "none"."""
+    return ", ".join(map(shown, names[:3])) or "none"
 
 
 # ---- numbers ----------------------------------------------------------------------------------------------------
@@ -60,6 +65,15 @@ def checked_number(name: str, value, expected: str, *, above=-np.inf, least=-np.
         msg = f"{name} must be {expected}; got {shown(value)}"
         raise ValueError(msg)
     return number
+
+
+def is_number(text: str) -> bool:
+    """Whether a text is a number as Python writes it."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def is_count(value, least: int, most: float = np.inf) -> bool:
@@ -148,6 +162,23 @@ def checked_real_array(name: str, values) -> np.ndarray:
         return array.astype(np.float64)
 
 
+def by_label(name: str, labels: list, given: list, values: np.ndarray) -> np.ndarray:
+    """`values`, whose rows are called `given`, in the order of `labels`; each must be there exactly once."""
+    position = {label: i for i, label in enumerate(given)}
+    absent, extra = [x for x in labels if x not in position], len(position.keys() - set(labels))
+    if len(position) != len(given):
+        msg = f"{name} has {len(given) - len(position)} repeated labels; each node needs exactly one value"
+        raise ValueError(msg)
+    if absent or extra:
+        rows = "; pass Y.T if signals are rows" if values.ndim == 2 and values.shape[1] == len(labels) else ""
+        msg = (
+            f"labels of {name} and graph differ: {len(absent)} nodes have no value (first: {absent[:3]}), {extra} labels "
+            f"are not nodes; reindex the {name} to graph.labels, or pass a plain array in node order{rows}"
+        )
+        raise ValueError(msg)
+    return values[[position[x] for x in labels]]
+
+
 def span(values, *, missing_ok: bool = False) -> tuple[float, float]:
     """Smallest and largest value, with 0 among them; NaN if there is one that does not pass as missing."""
     if on_device(values):
@@ -157,8 +188,10 @@ def span(values, *, missing_ok: bool = False) -> tuple[float, float]:
     return least.reduce(values, axis=None, initial=0), most.reduce(values, axis=None, initial=0)
 
 
-def checked_size(name: str, values: np.ndarray, *, missing_ok: bool = False, hint: str = "", room: float = 1.0) -> np.ndarray:
-    """`values` if they are finite and not too large (NaN may pass as missing); one pass, no copy."""
+def checked_size(
+    name: str, values: np.ndarray, *, missing_ok: bool = False, hint: str = "", room: float = 1.0, rows: Callable[[], list] | None = None
+) -> np.ndarray:  # fmt: skip
+    """`values` if they are finite and not too large (NaN may pass as missing); one pass, no copy. `rows` gives names for the error."""
     single = values.dtype == np.float32
     most = LARGEST_FLOAT32 if single else LARGEST
     smallest, largest = span(values, missing_ok=missing_ok)
@@ -166,7 +199,11 @@ def checked_size(name: str, values: np.ndarray, *, missing_ok: bool = False, hin
         return values
     bad = np.isinf(values) if missing_ok else ~np.isfinite(values)
     if bad.any():
-        msg = f"{name} has {int(bad.sum())} entries that are NaN or infinite{hint}"
+        where = ""
+        if rows is not None:
+            places = np.flatnonzero(on_host(bad).reshape(len(bad), -1).any(axis=1))[:3].tolist()
+            where = f" (first: {first_of([rows()[i] for i in places])})"
+        msg = f"{name} has {int(bad.sum())} entries that are NaN or infinite{where}{hint}"
     else:
         msg = (
             f"{name} must be at most {most:g} in size{' as float32' if single else ''}; the largest is {max(-smallest, largest):g}; "

@@ -25,9 +25,9 @@ from hushgraph.adjacency import (
     checked_weights,
     node_count,
 )
-from hushgraph.checks import as_array, checked_number, checked_real_array, checked_size, choose, is_count
+from hushgraph.checks import as_array, by_label, checked_number, checked_real_array, checked_size, choose, is_count
 from hushgraph.edge_table import EdgeTable, checked_names
-from hushgraph.interop import geopandas_edges, igraph_edges, networkx_edges, pyg_edges
+from hushgraph.interop import geopandas_edges, igraph_edges, networkx_edges, node_names, pyg_edges
 from hushgraph.kernels.layout import Layout, prepare
 from hushgraph.spectrum import Spectrum, laplacian_spectrum
 from hushgraph.symmetric import SymmetricRows, symmetric_rows
@@ -354,9 +354,9 @@ class Graph:
     def aligned(self, name: str, signal, *, missing_ok: bool = False) -> np.ndarray:
         """`align` of something that errors call by that name."""
         if isinstance(signal, Mapping):
-            signal = self._by_label(name, list(signal), checked_real_array(name, list(signal.values())))
+            signal = by_label(name, node_names(self), list(signal), checked_real_array(name, list(signal.values())))
         elif hasattr(signal, "index") and hasattr(signal, "to_numpy"):
-            signal = self._by_label(name, list(signal.index), checked_real_array(name, _numbers_of(signal)))
+            signal = by_label(name, node_names(self), list(signal.index), checked_real_array(name, _numbers_of(signal)))
         values = checked_real_array(name, signal)
         if values.ndim not in (1, 2) or values.shape[0] != self.n:
             hint = "; pass Y.T if signals are rows" if values.ndim == 2 and values.shape[1] == self.n else ""
@@ -365,23 +365,8 @@ class Graph:
         if values.ndim == 2 and values.shape[1] == 0:
             msg = f"{name} has no columns: got {values.shape}, where at least one signal is expected"
             raise ValueError(msg)
-        return checked_size(name, values, missing_ok=missing_ok, hint="; clean them, or see missing='drop' and 'fill' of denoise")
-
-    def _by_label(self, name: str, given: list, values: np.ndarray) -> np.ndarray:
-        labels = list(range(self.n)) if self.labels is None else self.labels.tolist()
-        position = {label: i for i, label in enumerate(given)}
-        absent, extra = [x for x in labels if x not in position], len(position.keys() - set(labels))
-        if len(position) != len(given):
-            msg = f"{name} has {len(given) - len(position)} repeated labels; each node needs exactly one value"
-            raise ValueError(msg)
-        if absent or extra:
-            rows = "; pass Y.T if signals are rows" if values.ndim == 2 and values.shape[1] == self.n else ""
-            msg = (
-                f"labels of {name} and graph differ: {len(absent)} nodes have no value (first: {absent[:3]}), {extra} labels "
-                f"are not nodes; reindex the {name} to graph.labels, or pass a plain array in node order{rows}"
-            )
-            raise ValueError(msg)
-        return values[[position[x] for x in labels]]
+        hint = "; clean them, or see missing='drop' and 'fill' of denoise"
+        return checked_size(name, values, missing_ok=missing_ok, hint=hint, rows=lambda: node_names(self))
 
 
 def _numbers_of(table) -> np.ndarray:

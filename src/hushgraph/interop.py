@@ -13,7 +13,7 @@ from scipy import sparse
 from scipy.sparse import csgraph
 
 from hushgraph.adjacency import affinities, label_array, one_of
-from hushgraph.checks import as_array, checked_number, shown
+from hushgraph.checks import as_array, checked_number, is_number, shown
 from hushgraph.contents import extra
 from hushgraph.edge_table import EdgeTable, is_lonlat
 
@@ -29,14 +29,31 @@ def networkx_edges(G, *, weight, distance, coords, crs) -> EdgeTable:
     position = {name: i for i, name in enumerate(names)}
     pairs = np.array([(position[u], position[v]) for u, v in G.edges()], dtype=np.int64).reshape(-1, 2)
     attribute = one_of(weight=weight, distance=distance)
-    values = None if attribute is None else [value for _, _, value in G.edges(data=attribute)]
+    values = (
+        None
+        if attribute is None
+        else _without_text(f"edge attribute {attribute!r}", [value for *_, value in G.edges(data=attribute)])
+    )
     nodes = [G.nodes[name] for name in names]
     named = coords is not None and len(nodes) > 0 and all(key in node for node in nodes for key in coords)
-    places = [[node[key] for key in coords] for node in nodes] if named else None
+    columns = [_without_text(f"node attribute {key!r}", [node[key] for node in nodes]) for key in coords] if named else []
+    places = list(map(list, zip(*columns, strict=True))) if named else None
     if named and crs is None and is_lonlat(G.graph.get("crs")):
         crs = "lonlat"
     weights = affinities(values, attribute, pairs, is_distance=distance is not None)
     return EdgeTable(pairs, len(names), weights, places, crs, label_array(names))
+
+
+def _without_text(name: str, values: list) -> list:
+    """Numbers that were kept as text, which networkx reads from files of OSMnx, as numbers; all else as it is."""
+    try:
+        return [float(value) if isinstance(value, str) else value for value in values]
+    except ValueError:
+        wrong = sum(isinstance(value, str) and not is_number(value) for value in values)
+    msg = (
+        f"{name} must be numbers; {wrong} of {len(values)} are other text; name another attribute, or turn them into numbers first"
+    )
+    raise ValueError(msg)
 
 
 def igraph_edges(g, *, weight, distance, coords, crs) -> EdgeTable:
@@ -49,7 +66,7 @@ def igraph_edges(g, *, weight, distance, coords, crs) -> EdgeTable:
     if attribute is not None and attribute not in g.es.attributes():
         msg = f"the edges have no attribute {attribute!r}; they have {g.es.attributes()}"
         raise ValueError(msg)
-    values = None if attribute is None else g.es[attribute]
+    values = None if attribute is None else _without_text(f"edge attribute {attribute!r}", g.es[attribute])
     labels = label_array(g.vs["name"]) if "name" in g.vs.attributes() else None
     weights = affinities(values, attribute, pairs, is_distance=distance is not None)
     return EdgeTable(pairs, g.vcount(), weights, coords, crs, labels)

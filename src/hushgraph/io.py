@@ -10,7 +10,6 @@ import io
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -19,22 +18,20 @@ from hushgraph.array_files import (
     NO_ARRAY,
     array_of,
     arrow,
-    ids_of,
-    numbers_of,
-    read_columns,
     read_npz,
     read_parquet,
     write_npz,
     write_parquet,
 )
 from hushgraph.checks import choose, shown
-from hushgraph.edge_table import EdgeTable, is_integer, label_kind
-from hushgraph.edge_text import csv_rows, quoted, read_edge_list, write_edge_list, write_lines
+from hushgraph.edge_table import EdgeTable, label_kind
+from hushgraph.edge_text import quoted, read_edge_list, write_edge_list, write_lines
 from hushgraph.graph import Graph, checked_graph
 from hushgraph.graph_text import read_gml
 from hushgraph.graphml import read_graphml, write_graphml
 from hushgraph.interop import node_names, signal_columns, upper_edges
 from hushgraph.matrix_market import read_matrix, write_matrix
+from hushgraph.signal_tables import Found, read_table
 from hushgraph.text_files import all_bytes, existing_file, replacing
 
 _ENDINGS = {
@@ -136,12 +133,14 @@ def write_graph(path, graph: Graph) -> Path:
     return path
 
 
-def _format_of(path: Path, endings: dict[str, str], asked) -> str:
+def _format_of(
+    path: Path, endings: dict[str, str], asked, *, advice: str = "rename it, or say format= where that is offered"
+) -> str:
     if asked is not None:
         return choose("format", asked, tuple(dict.fromkeys(endings.values())))
     ending = Path(path.name.lower().removesuffix(".gz")).suffix
     if ending not in endings:
-        msg = f"{path} must end in {', '.join(endings)} (and may end in .gz after that); rename it, or say format= where that is offered"
+        msg = f"{path} must end in {', '.join(endings)} (and may end in .gz after that); {advice}"
         raise ValueError(msg)
     return endings[ending]
 
@@ -149,21 +148,26 @@ def _format_of(path: Path, endings: dict[str, str], asked) -> str:
 # ---- signals --------------------------------------------------------------------------------------------------------
 
 
-def read_signal(path, graph: Graph, *, columns=None, label=None) -> np.ndarray:
+def read_signal(path, graph: Graph, *, columns=None, label=None, missing_ok: bool = False) -> np.ndarray:
     """Values on the nodes of a graph, in node order: (n,), or (n, m) for several columns.
 
     In tables (.csv, .tsv, .parquet) rows are matched to `graph.labels` by label, or to 0 to n - 1 without labels, whatever their order;
     every node needs exactly one row. An .npy file has no labels: it goes by position and must have n rows. Empty cells and NaN
-    are missing values and stay NaN. All files may end in .gz.
+    are missing values and stay NaN. All files may end in .gz. In a .csv file semicolons or tabs may separate the columns, if no comma
+    is in its first line; then numbers may have decimal commas.
 
     Parameters
     ----------
     path : str or path
     graph : Graph
     columns : str or list of str, optional
-        A name gives (n,), a list (n, m). Not given: all columns but the labels; (n,) if that is one.
+        A name gives (n,), a list (n, m). Not given: all columns but the labels, the index of pandas and what goes with signals: x and y,
+        lon and lat, and names that end in expected_error; (n,) if that is one.
     label : str, optional
-        Column with the labels. Not given: "node" if there is one, otherwise the first.
+        Column with the labels. Not given: "node" if there is one; otherwise the index of pandas, or the column that fits the graph
+        where that does not; otherwise the first.
+    missing_ok : bool
+        Nodes without a row are missing values, too; otherwise they are an error.
 
     Examples
     --------
@@ -175,116 +179,34 @@ def read_signal(path, graph: Graph, *, columns=None, label=None) -> np.ndarray:
     ...     read_signal(path, graph)
     array([1.5, nan, 3. ])
     """
-    values, _ = read_named_signal(path, graph, columns=columns, label=label)
-    return values
+    return read_named_signal(path, graph, columns=columns, label=label, missing_ok=missing_ok).values
 
 
-def read_named_signal(path, graph: Graph, *, columns=None, label=None) -> tuple[np.ndarray, list[str]]:
-    """`read_signal` with the names of the columns, none of an array."""
+def read_named_signal(path, graph: Graph, *, columns=None, label=None, missing_ok: bool = False) -> Found:
+    """`read_signal` with the names of the columns, none of an array, and of those left out."""
     path, graph = existing_file(path, "the signal"), checked_graph(graph)
-    kind = _format_of(path, _SIGNAL_ENDINGS, None)
-    names: list[str] = []
+    kind = signal_format(path)
     if kind == "npy":
         if columns is not None or label is not None:
             msg = f"{path} has no columns with names; leave columns= and label= out, or use .csv or .parquet"
             raise ValueError(msg)
-        values = _read_npy(path, graph.n)
+        found = Found(_read_npy(path, graph.n), [], [])
     else:
         label_kind(graph.labels, f"{path.name}, a table,")
-        read = _read_parquet_table if kind == "parquet" else _read_text_table
-        given, values, names = read(path, _DELIMITERS.get(kind), columns, label, graph)
-        values = values[_rows_of(path, given, graph)]
-        values = values[:, 0] if isinstance(columns, str) or (columns is None and values.shape[1] == 1) else values
-    if np.isinf(values).any():
-        msg = f"{path} has {int(np.isinf(values).sum())} infinite values; write missing ones as empty cells"
+        found = read_table(path, _DELIMITERS.get(kind), graph, columns=columns, label=label, missing_ok=missing_ok)
+        if isinstance(columns, str) or (columns is None and len(found.names) == 1):
+            found = found._replace(values=found.values[:, 0])
+    if np.isinf(found.values).any():
+        msg = f"{path} has {int(np.isinf(found.values).sum())} infinite values; write missing ones as empty cells"
         raise ValueError(msg)
-    return values, names
+    return found
 
 
-def _wanted(path: Path, names: list[str], columns, label) -> tuple[str, list[str]]:
-    """(column of labels, columns of values)."""
-    asked = [columns] if isinstance(columns, str) else columns
-    label = label if label is not None else ("node" if "node" in names else next(iter(names), None))
-    asked = [name for name in names if name != label] if asked is None else list(asked)
-    for name in [label, *asked]:
-        if names.count(name) != 1:
-            msg = f"{path} must have one column {shown(name)}; it has {names[:20]}; say columns= and label="
-            raise ValueError(msg)
-    if not asked:
-        msg = f"{path} has no column of values beside the labels; it has {names[:20]}; say columns= and label="
-        raise ValueError(msg)
-    return label, asked
-
-
-def _read_text_table(path: Path, delimiter, columns, label, graph: Graph) -> tuple[list, np.ndarray, list[str]]:
-    rows = csv_rows(path, delimiter, 0)
-    names = [name.strip() for name in next(rows, (0, []))[1]]
-    if not names:
-        msg = f"{path} is empty; expected a line with names of columns and one line per node"
-        raise ValueError(msg)
-    key, asked = _wanted(path, names, columns, label)
-    places, integers = [names.index(name) for name in asked], graph.labels is None or graph.labels.dtype.kind != "U"
-    given: list[Any] = []
-    cells: list[float] = []
-    for number, row in rows:
-        if len(row) != len(names):
-            msg = f"line {number} of {path} has {len(row)} fields where {len(names)} are expected; it is truncated or garbled"
-            raise ValueError(msg)
-        name = row[names.index(key)]
-        given.append(int(name) if integers and is_integer(name.strip()) else name)
-        for place, column in zip(places, asked, strict=True):
-            cells.append(_cell(row[place].strip(), number, column, path))
-    return given, np.array(cells, dtype=np.float64).reshape(-1, len(asked)), asked
-
-
-def _cell(text: str, number: int, column: str, path: Path) -> float:
-    """The value of a cell, NaN for an empty one; errors do not quote it, since values may be private."""
-    try:
-        value = float(text or "nan") if "_" not in text else None
-    except ValueError:
-        value = None
-    if value is None:
-        msg = f"line {number} of {path} has something else than a number, or nothing, in column {column!r}"
-        raise ValueError(msg)
-    return value
-
-
-def _read_parquet_table(path: Path, _, columns, label, graph: Graph) -> tuple[list, np.ndarray, list[str]]:
-    chosen: list[Any] = []
-
-    def wanted(names):
-        chosen.extend(_wanted(path, names, columns, label))
-        return [chosen[0], *chosen[1]]
-
-    found = read_columns(path, wanted)
-    given, absent = ids_of(found[chosen[0]], chosen[0], path)
-    if absent.any():
-        msg = f"row {int(absent.argmax())} of {path} has no label in column {chosen[0]!r}; every row needs one"
-        raise ValueError(msg)
-    return given.tolist(), np.stack([numbers_of(found[name], name, path) for name in chosen[1]], axis=1), chosen[1]
-
-
-def _rows_of(path: Path, given: list, graph: Graph) -> list[int]:
-    """The row of each node."""
-    row = {name: i for i, name in enumerate(given)}
-    if len(row) < len(given):
-        twice = list(dict.fromkeys(name for i, name in enumerate(given) if row[name] != i))
-        msg = f"{path} has {len(twice)} labels more than once (first: {_first(twice)}); each node needs exactly one row"
-        raise ValueError(msg)
-    nodes = node_names(graph)
-    absent, known = [name for name in nodes if name not in row], set(nodes)
-    foreign = [name for name in given if name not in known]
-    if absent or foreign:
-        msg = (
-            f"labels of {path} and graph differ: {len(absent)} nodes have no row (first: {_first(absent)}), {len(foreign)} rows are of "
-            f"no node (first: {_first(foreign)}); check that it belongs to this graph, and label="
-        )
-        raise ValueError(msg)
-    return [row[name] for name in nodes]
-
-
-def _first(names: list) -> str:
-    return ", ".join(map(shown, names[:3])) or "none"
+def signal_format(path) -> str:
+    """The format that the name of a file with signals ends in, or an error."""
+    sheet = Path(path).suffix.lower() in (".xlsx", ".xls", ".ods")
+    advice = "sheets are neither read nor written: in Excel, save as CSV UTF-8" if sheet else "rename it"
+    return _format_of(Path(path), _SIGNAL_ENDINGS, None, advice=advice)
 
 
 def _read_npy(path: Path, n: int) -> np.ndarray:
@@ -313,7 +235,7 @@ def write_signal(path, graph: Graph, values) -> Path:
         values, NaN, become empty cells. An .npy file has no names: several signals become its columns.
     """
     path, graph = Path(path), checked_graph(graph)
-    kind = _format_of(path, _SIGNAL_ENDINGS, None)
+    kind = signal_format(path)
     columns = signal_columns(graph, values, name="value")
     if not columns or "node" in columns:
         msg = f"values must be one value per node, or a dict of names other than 'node'; got {shown(values)}"

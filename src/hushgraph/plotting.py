@@ -110,7 +110,7 @@ def plot_error(
     if not isinstance(result, Denoised):
         msg = f"result must be what denoise returned; got {type(result).__name__}"
         raise TypeError(msg)
-    error = result.expected_error(hops=hops)
+    error = graph.aligned("the expected error", result.expected_error(hops=hops), missing_ok=True)
     if error.ndim != 1:
         msg = f"a map shows the error of one signal, and this result holds {error.shape[1]}; draw a column of result.expected_error() with plot_graph_signal"
         raise ValueError(msg)

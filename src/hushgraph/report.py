@@ -113,7 +113,7 @@ class Story:
         if values.shape != denoised.shape:
             msg = f"noisy and result.signal must have one shape; got {values.shape} and {denoised.shape}: pass what was denoised"
             raise ValueError(msg)
-        error = None if result.node_risk is None else result.expected_error().reshape(graph.n, -1)
+        error = None if result.node_risk is None else result.node_risk.expected_error().reshape(graph.n, -1)
         private = released or certificate is not None
         return cls(
             graph=graph,

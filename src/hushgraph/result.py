@@ -102,15 +102,16 @@ class Denoised:
     labels: np.ndarray | None = field(default=None, repr=False)
     node_risk: Any = field(default=None, repr=False)
 
-    def expected_error(self, *, hops: int = HOPS) -> np.ndarray:
+    def expected_error(self, *, hops: int = HOPS) -> Any:
         """Expected error of each value (root mean square), from SURE averaged over that many hops around its node.
 
-        An array in node order. Fewer hops are more local and noisier. Of the estimate before it was clipped or rounded.
+        In the form of `signal`: a Series or DataFrame with its index, a dict with its labels, an array in node order. Fewer hops
+        are more local and noisier. Of the estimate before it was clipped or rounded.
         """
         if self.node_risk is None:
             msg = "this result does not hold the terms of its risk; take one that denoise returned"
             raise ValueError(msg)
-        return self.node_risk.expected_error(hops=hops)
+        return in_form_of(self.signal, self.labels, self.node_risk.expected_error(hops=hops))
 
     def to_series(self):
         """The denoised signal as a pandas Series (DataFrame for several signals) indexed by the graph's labels."""
@@ -145,18 +146,23 @@ def per_signal(values, ndim: int):
 
 
 def like_input(graph: Graph, noisy, signal):
-    """Series in, Series out (in the order of the input); dict in, dict out; arrays otherwise."""
-    table = hasattr(noisy, "index") and hasattr(noisy, "to_numpy")
-    if not table and not isinstance(noisy, dict):
-        return signal
-    names = list(range(graph.n)) if graph.labels is None else graph.labels.tolist()
-    if isinstance(noisy, dict):
+    """`in_form_of` what the caller passed."""
+    return in_form_of(noisy, graph.labels, signal)
+
+
+def in_form_of(model, labels: np.ndarray | None, values):
+    """Values in node order in the form of `model`: a Series or DataFrame in its order, a dict in its order, arrays as they are."""
+    table = hasattr(model, "index") and hasattr(model, "to_numpy")
+    if not table and not isinstance(model, dict):
+        return values
+    names = list(range(len(values))) if labels is None else labels.tolist()
+    if isinstance(model, dict):
         place = {name: i for i, name in enumerate(names)}
-        return {name: signal[place[name]] for name in noisy}
+        return {name: values[place[name]] for name in model}
     pandas = pandas_module()
-    if signal.ndim == 1:
-        return pandas.Series(signal, index=names, name=noisy.name).reindex(noisy.index)
-    return pandas.DataFrame(signal, index=names, columns=noisy.columns).reindex(noisy.index)
+    if values.ndim == 1:
+        return pandas.Series(values, index=names, name=model.name).reindex(model.index)
+    return pandas.DataFrame(values, index=names, columns=model.columns).reindex(model.index)
 
 
 def pandas_module():

@@ -20,6 +20,7 @@ BLOCK = 1 << 23  # bytes
 LONGEST_LINE = 1 << 22  # bytes
 UNPACKED_FREELY, MOST_UNPACKED = 1 << 28, 200  # bytes; times the packed size, for files that unpack to more than that
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_MARKS_OF_UTF_16 = b"\xff\xfe", b"\xfe\xff"
 
 
 def existing_file(path, what: str) -> Path:
@@ -94,7 +95,7 @@ def line_blocks(path: Path) -> Iterator[tuple[int, bytes]]:
                 block = bytes(held[:line])
                 del held[:line]
                 line = 0
-                yield before, block.removeprefix(b"" if before else BYTE_ORDER_MARK)
+                yield before, _unmarked(path, before, block)
                 before += block.count(b"\n")
     except CUT_SHORT:
         whole = False
@@ -105,7 +106,15 @@ def line_blocks(path: Path) -> Iterator[tuple[int, bytes]]:
         msg = f"line {number} of {path} is longer than {LONGEST_LINE >> 20} MB; expected lines of text; check that it is the right file"
         raise ValueError(msg)
     if held:
-        yield before, bytes(held).removeprefix(b"" if before else BYTE_ORDER_MARK)
+        yield before, _unmarked(path, before, bytes(held))
+
+
+def _unmarked(path: Path, before: int, block: bytes) -> bytes:
+    """Without the mark that some programs begin a file of UTF-8 with."""
+    if not before and block.startswith(_MARKS_OF_UTF_16):
+        msg = f"{path} is text in UTF-16; expected UTF-8; save it as UTF-8 (in Excel: CSV UTF-8)"
+        raise ValueError(msg)
+    return block.removeprefix(b"" if before else BYTE_ORDER_MARK)
 
 
 def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:

@@ -45,14 +45,20 @@ def denoise(
     integer: Annotated[bool, typer.Option("--integer", help="Round to whole numbers.", rich_help_panel=_NOISE)] = False,
     method: Annotated[Method, typer.Option(help="auto is right nearly always.", rich_help_panel=_NOISE)] = Method.auto,
     column: Annotated[
-        list[str] | None, typer.Option(help="Column to denoise; may be given several times. Default: all.", rich_help_panel=_SIGNAL)
+        list[str] | None,
+        typer.Option(
+            help="Column to denoise; may be given several times. Default: all but places and expected errors.",
+            rich_help_panel=_SIGNAL,
+        ),
     ] = None,
     label: Annotated[
         str | None, typer.Option(help="Column of the node labels, if it is not found by itself.", rich_help_panel=_SIGNAL)
     ] = None,
     missing: Annotated[
         Missing,
-        typer.Option(help="Nodes without a value: an error, left out, or filled from their neighbours.", rich_help_panel=_SIGNAL),
+        typer.Option(
+            help="Nodes without a value or a row: an error, left out, or filled from their neighbours.", rich_help_panel=_SIGNAL
+        ),
     ] = Missing.error,
     in_sequence: Annotated[
         bool | None,
@@ -75,12 +81,13 @@ def denoise(
     """Remove noise from values on the nodes of a graph, without training or tuning; say how large the error is that is left."""
     with open_terminal("denoise", as_json=as_json, quiet=quiet) as terminal:
         checked_file(output, force=force)
+        _check_names(signal_file, output)
         checked_report(report, output, force=force)
         graph = reading.graph(terminal, graph_file)
         with terminal.working("Reading the signal"):
             from hushgraph.denoise import denoise as denoised_of
 
-            noisy, names = _read_noisy(graph, signal_file, column or [], label)
+            noisy, names = _read_noisy(terminal, graph, signal_file, column or [], label, missing_ok=missing is not Missing.error)
         with terminal.watching(f"Denoising {graph.n:,} nodes (the first run also compiles)"):
             result = denoised_of(
                 graph, noisy, sigma=sigma, method=method.value, missing=missing.value, columns=None if in_sequence is None else "path" if in_sequence else "separate",
@@ -94,7 +101,19 @@ def denoise(
         _tell(terminal, graph, result, names, output, report)
 
 
-def _read_noisy(graph, path: Path, columns: list[str], label: str | None):
+def _check_names(signal_file: Path, output: Path) -> None:
+    """Refuse files that cannot be read or written, before any work is done."""
+    from hushgraph.io import signal_format
+
+    if signal_file.name == "map.csv" and (signal_file.parent / "certificate.json").exists():
+        msg = f"{signal_file} belongs to a release, whose certificate knows the noise; pass the folder {signal_file.parent}"
+        raise ValueError(msg)
+    signal_format(output)
+    if not signal_file.is_dir():
+        signal_format(signal_file)
+
+
+def _read_noisy(terminal: Terminal, graph, path: Path, columns: list[str], label: str | None, *, missing_ok: bool):
     """The noisy signal and the names of its columns; the folder of a release is opened as such, and its sigma travels along."""
     from hushgraph.io import read_named_signal
 
@@ -104,14 +123,18 @@ def _read_noisy(graph, path: Path, columns: list[str], label: str | None):
         if columns or label:
             msg = f"{path} is a folder, taken for a release, which has no columns to choose; leave --column and --label out"
             raise ValueError(msg)
-        found = read_release(path, graph)
-        return found, ["denoised"] if found.windows is None else [str(start) for start in found.windows[:-1]]
-    values, names = read_named_signal(path, graph, columns=columns or None, label=label)
+        release = read_release(path, graph)
+        return release, ["denoised"] if release.windows is None else [str(start) for start in release.windows[:-1]]
+    found = read_named_signal(path, graph, columns=columns or None, label=label, missing_ok=missing_ok)
+    if not columns and len(found.names) + len(found.left_out) > 1:
+        left_out = f"left out: {', '.join(found.left_out)}; " * bool(found.left_out)
+        terminal.note(f"Columns denoised: {', '.join(found.names)}; {left_out}say --column for others")
+    values = found.values
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     if values.ndim == 1:
         return values, ["denoised"]
-    return values, names or [f"column_{k + 1}" for k in range(values.shape[1])]
+    return values, found.names or [f"column_{k + 1}" for k in range(values.shape[1])]
 
 
 def _write(output: Path, graph, result, names: list[str], *, force: bool) -> None:

@@ -60,6 +60,7 @@ _CALLS = {  # what the Python functions are called here
     r"\bkey=": "--key-file",
     r"\bkeep=": "--out",
     r"\bweight=False\b": "--unweighted",
+    r"\bmissing_ok=True\b": "--missing drop or fill",
     r"\bcolumns='separate'": "--separate",
     r"\bcolumns='path'": "--in-sequence",
     r"\bcolumns=": "--column",

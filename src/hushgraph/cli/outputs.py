@@ -14,6 +14,9 @@ RELEASE_FILES = {"map.csv", "certificate.json", "report.html"}
 
 def checked_file(path: Path, *, force: bool) -> Path:
     """`path` if a file can come there, before any work is done."""
+    if str(path) == "-":
+        msg = "- is no file: results go to a file, not to standard output; give its name"
+        raise ValueError(msg)
     if path.is_dir():
         msg = f"{path} is a folder, and a file is to be written; give it a name inside"
         raise IsADirectoryError(msg)
