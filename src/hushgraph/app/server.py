@@ -41,6 +41,7 @@ from hushgraph.privacy.release import Release
 STATIC = Path(__file__).parent / "static"
 FILES = {
     "explorer.js": "text/javascript",
+    "explorer_words.js": "text/javascript",
     "risk_chart.js": "text/javascript",
     **dict.fromkeys(MAP_SCRIPTS, "text/javascript"),
     "explorer.css": "text/css",
