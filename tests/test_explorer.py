@@ -7,6 +7,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -21,9 +22,10 @@ import hushgraph as hg
 from hushgraph.app.guard import HEADERS, MOST_BYTES, TOKEN_HEADER, refusal
 from hushgraph.app.packing import MAP_SCRIPTS
 from hushgraph.app.server import FILES, STATIC, UNEXPECTED, application, open_session, parsed, read_order, read_wish, serve
-from hushgraph.app.session import GeneratedCity, Order, PrivateEvents, PublishedMap, Refused, checked_epsilon_on_page
+from hushgraph.app.session import START, GeneratedCity, Order, PrivateEvents, PublishedMap, Refused, checked_epsilon_on_page
 from hushgraph.app.turns import Superseded, Turns
 from hushgraph.app.view import METHODS, SLOW, Wish, methods_for, risk_curves
+from hushgraph.cli.failures import in_options, sentence_of
 from hushgraph.privacy import (
     CountMap,
     Ledger,
@@ -431,6 +433,24 @@ def test_a_published_map_draws_nothing(graph, events, tmp_path):
     assert session.look(Wish(5.0, method="let"))["epsilon"] == 0.5
 
 
+def test_a_release_over_windows_is_sent_to_the_report(graph, events, tmp_path):
+    edges = ["2026-03-02", "2026-03-03", "2026-03-04"]
+    bounds = {"time": "time", "windows": edges, "max_cells": 1, "max_per_cell": 1}
+    counts = count_events(graph, events, unit="person", adjacency="add-remove", **bounds)
+    published = release(counts, epsilon=0.5, delta=1e-6, ledger=new_ledger(tmp_path), public_graph=True)
+    with pytest.raises(ValueError, match="this release has 2, one for each time window; write_report") as refused:
+        open_session(release=published)
+    assert in_options(str(refused.value)).endswith("hushgraph denoise GRAPH RELEASE --report FILE makes a page of all of them")
+
+
+def test_a_port_that_is_taken_is_said_to_be(graph):
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        with pytest.raises(OSError, match=f"port {port} is taken by another program; leave port= out") as refused:
+            serve(graph=graph, port=port, open_browser=False)
+    assert sentence_of(refused.value) == (f"port {port} is taken by another program; leave --port out, and a free one is chosen", 2)
+
+
 @pytest.mark.parametrize("wrong", [{"host": "0.0.0.0"}, {"port": 70_000}, {"port": True}])
 def test_the_explorer_serves_this_computer_only(wrong):
     with pytest.raises(ValueError):
@@ -474,7 +494,7 @@ def test_odd_orders_are_refused(asked):
         read_order(asked)
 
 
-@pytest.mark.parametrize("body", [b"", b"[]", b"{", b"\xff", b'"text"'])
+@pytest.mark.parametrize("body", [b"", b"[]", b"{", b"\xff", b'"text"', b"[" * 4000])
 def test_only_json_objects_are_read(body):
     with pytest.raises(Refused):
         parsed(body)
@@ -648,3 +668,41 @@ def test_the_server_runs_and_answers(graph):
         assert web.get("/api/start", headers=headers).json()["nodes"] == graph.n
         assert web.get("/", headers={"host": "evil.example"}).status_code == 421
         assert "server" not in web.get("/").headers
+
+
+def test_the_first_quick_look_is_done_before_anybody_asks(graph, events, tmp_path, monkeypatch):
+    """Kernels are loaded and filters made while the page opens; of private events that is a plan, and the counts stay unread."""
+    looks, done, usual = [], threading.Event(), PrivateEvents.look
+
+    def look(self, wish):
+        with monkeypatch.context() as closed:
+            closed.setattr(CountMap, "__getattribute__", refuse)
+            found = usual(self, wish)
+        looks.append((wish, found))
+        done.set()
+        return found
+
+    def refuse(self, name):
+        raise AssertionError
+
+    monkeypatch.setattr(PrivateEvents, "look", look)
+    ledger = new_ledger(tmp_path)
+    data = {"events": counted(graph, events), "ledger": ledger, "open_browser": False, "on_ready": lambda address: None}
+    threading.Thread(target=serve, kwargs=data, daemon=True).start()
+    assert done.wait(60)
+    (wish, found), *others = looks
+    assert (wish, others) == (Wish(START, moving=True, plan=True), [])
+    assert found["method"] == QUICK["method"]
+    assert "maps" not in found
+    assert len(ledger) == 1
+
+
+def test_a_look_is_given_up_when_the_explorer_ends(graph):
+    turns, session = Turns(), GeneratedCity(graph, name="city")
+
+    def look():
+        turns.end()
+        return session.look(Wish(0.5, method="auto"))
+
+    with pytest.raises(Superseded):
+        turns.latest(look)

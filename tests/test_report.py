@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import hushgraph as hg
 from hushgraph.app.packing import FINEST, decimal_step, drawing_order, pack_graph, pack_values, planar_places
+from hushgraph.app.wording import window_names
 from hushgraph.report import write_report
 
 VOID = {"meta", "link", "br", "img", "input", "hr"}
@@ -397,3 +398,12 @@ def test_windows_of_a_release_can_be_chosen(tmp_path):
     assert page.elements.count("option") == 3
     assert "8 to 16" in page.text
     assert len(data_of(html)["columns"]) == 3
+
+
+def test_windows_have_short_names():
+    hours = ["2026-02-28T18:00:00", "2026-03-01T00:00:00", "2026-03-01T00:00:30.500000", "2026-03-03T06:00:00"]
+    assert window_names(hours) == ["28 Feb 18:00–24:00", "1 Mar 00:00–00:00:30.5", "1 Mar 00:00:30.5–3 Mar 06:00"]
+    years = [f"{day}T00:00:00+00:00" for day in ("2025-12-31", "2026-01-01", "2026-01-03")]
+    assert window_names(years) == ["31 Dec 2025 UTC", "1 Jan 2026–2 Jan 2026 UTC"]
+    assert window_names(years[:2]) == ["31 Dec UTC"]
+    assert window_names([0.5, 1]) == ["0.5 to 1"]

@@ -12,7 +12,6 @@ import json
 from dataclasses import dataclass, field
 from html import escape
 from importlib.resources import files
-from itertools import pairwise
 from pathlib import Path
 from string import Template
 
@@ -22,7 +21,7 @@ import hushgraph
 from hushgraph.app.charts import error_words, figure, histogram, spread
 from hushgraph.app.explanation import explanation
 from hushgraph.app.packing import MAP_SCRIPTS, checked_metres, decimal_step, drawing_order, pack_graph, pack_values
-from hushgraph.app.wording import METHODS, certificate_table, epsilon_sentence
+from hushgraph.app.wording import METHODS, certificate_table, epsilon_sentence, window_names
 from hushgraph.checks import checked_number, shown
 from hushgraph.graph import Graph, checked_graph
 from hushgraph.observation import Noisy
@@ -147,7 +146,7 @@ def _column_names(noisy, denoised: np.ndarray) -> list[str]:
         return []
     windows = noisy.windows if isinstance(noisy, Noisy) else None
     if windows is not None:
-        return [f"{start} to {end}" for start, end in pairwise(windows)]
+        return window_names(windows)
     return [str(name) for name in getattr(noisy, "columns", [f"signal {k + 1}" for k in range(denoised.shape[1])])]
 
 

@@ -1,9 +1,6 @@
 """The explorer in a real browser: a city under the slider, one release of private events, strangers at the door."""
 
-import io
 import json
-import threading
-import time
 import zipfile
 
 import httpx
@@ -11,90 +8,9 @@ import pytest
 
 import hushgraph as hg
 from hushgraph.app.guard import TOKEN_HEADER
-from hushgraph.app.server import serve
-from hushgraph.privacy import Ledger, count_events, release
+from hushgraph.privacy import analytic_sigma, release
 
-CANVAS = ".hush-map canvas.hush-map-canvas"
-SIZES = {"laptop": (1280, 800), "phone": (390, 844)}
-HASHES = """(canvas) => {
-  const {width, height} = canvas, copy = Object.assign(document.createElement("canvas"), {width, height});
-  const pen = copy.getContext("2d", {willReadFrequently: true});
-  pen.drawImage(canvas, 0, 0);
-  const stacked = document.querySelector(".hush-map-stacked") !== null;
-  const [w, h] = stacked ? [width, height / 2] : [width / 2, height];
-  return [[0, 0], stacked ? [0, h] : [w, 0]].map(([x, y]) => {
-    let hash = 0;
-    for (const part of pen.getImageData(x, y, w, h).data) hash = (Math.imul(hash, 31) + part) | 0;
-    return hash;
-  });
-}"""
-
-
-class Explorer:
-    """One tab with what it complained of and whom it asked; requests that leave this computer are stopped."""
-
-    def __init__(self, browser, address, size="laptop"):
-        self.address, self.complaints, self.strangers = address, [], []
-        width, height = SIZES[size]
-        self.context = browser.new_context(viewport={"width": width, "height": height}, has_touch=size == "phone")
-        self.context.route("**/*", self.check)
-        self.page = self.context.new_page()
-        self.page.on("console", lambda message: self.complaints.append(message.text))
-        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        self.page.goto(address)
-        self.settle()
-
-    def check(self, route):
-        if route.request.url.startswith((self.address.split("#")[0], "blob:")):
-            route.continue_()
-        else:
-            self.strangers.append(route.request.url)
-            route.abort()
-
-    def settle(self, ending=""):
-        """Until the chosen method has answered for the latest position."""
-        self.page.wait_for_function(
-            """() => document.body.dataset.shown && !document.body.dataset.shown.endsWith("moving")
-                  && document.getElementById("status").textContent === "" """,
-            timeout=60_000,
-        )
-
-    def shown(self) -> str:
-        return self.page.evaluate("() => document.body.dataset.shown")
-
-    def hashes(self):
-        self.page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
-        return self.page.eval_on_selector(CANVAS, HASHES)
-
-    def text(self, selector):
-        return self.page.locator(selector).inner_text()
-
-    def press(self, key: str) -> float:
-        """A key on the slider; seconds until the page shows what the new position gives."""
-        before = self.shown()
-        self.page.focus("#slider")
-        began = time.perf_counter()
-        self.page.keyboard.press(key)
-        self.page.wait_for_function("(before) => document.body.dataset.shown !== before", arg=before, timeout=20_000)
-        return time.perf_counter() - began
-
-    def end(self):
-        self.context.close()
-        assert self.complaints == []
-        assert self.strangers == []
-
-
-def served(**data) -> str:
-    """The address of an explorer that runs until the tests end."""
-    told, ready = [], threading.Event()
-
-    def on_ready(address):
-        told.append(address)
-        ready.set()
-
-    threading.Thread(target=serve, kwargs={"open_browser": False, "on_ready": on_ready, **data}, daemon=True).start()
-    assert ready.wait(60)
-    return told[0]
+from .explorer_tab import CANVAS, HASHES, SIZES, Explorer, counted, drawn, new_ledger, served
 
 
 @pytest.fixture(scope="module")
@@ -105,17 +21,6 @@ def graph():
 @pytest.fixture(scope="module")
 def city(graph):
     return served(graph=graph, name="Generated city")
-
-
-def counted(graph):
-    events = hg.datasets.trips(graph, n_people=4 * graph.n)
-    return count_events(graph, events, unit="person", adjacency="add-remove", max_nodes=2, max_per_node=1, max_distance=200)
-
-
-def new_ledger(folder, epsilon=1.0):
-    return Ledger.create(
-        folder / "budget.db", dataset="Trips of a day", unit="person", adjacency="add-remove", epsilon=epsilon, delta=1e-6
-    )
 
 
 # ---- a city -------------------------------------------------------------------------------------------------------------
@@ -138,6 +43,26 @@ def test_a_key_on_the_slider_changes_both_maps_within_a_second(browser, city, pi
     assert before[1] != after[1]
     assert float(tab.page.input_value("#number")) > float(number)
     tab.settle()
+    tab.end()
+
+
+def test_every_move_on_ten_thousand_junctions_shows_its_own_answer(browser):
+    """Also the first; `make bench-explorer` measures them, here the bound is generous since others may be at work."""
+    graph = hg.datasets.city(10_000)
+    tab = Explorer(browser, served(graph=graph))
+    assert f"{graph.n:,} junctions" in tab.text("#data")
+    took, seen = [], [tab.hashes()]
+    for key in ("ArrowRight", "PageUp", "ArrowLeft", "PageDown"):
+        took.append(tab.press(key))
+        epsilon = float(tab.page.input_value("#number"))
+        assert tab.shown() == f"{epsilon:g} let moving"
+        sigma = analytic_sigma(epsilon=epsilon, delta=1e-6, sensitivity=1)
+        assert tab.text("#sigma") == f"σ = {sigma:.3g}"
+        seen.append(tab.hashes())
+    assert len({half for pair in seen for half in pair}) >= 8  # both maps, each time
+    assert sorted(took)[len(took) // 2] < 2.0
+    tab.settle()
+    assert tab.shown() == f"{epsilon:g} auto"
     tab.end()
 
 
@@ -296,22 +221,6 @@ def test_a_release_that_could_not_be_saved_must_be_downloaded_now(browser, graph
         tab.page.click("#download")
     assert zipfile.is_zipfile(download.value.path())
     tab.end()
-
-
-def drawn(tab, epsilon: str) -> dict:
-    """Draw at this epsilon, download, and return the certificate."""
-    tab.page.fill("#number", epsilon)
-    tab.page.wait_for_function("(shown) => document.body.dataset.shown === shown", arg=f"{epsilon} auto", timeout=30_000)
-    tab.page.click("#draw-button")
-    tab.page.check("#attest")
-    tab.page.click("#go")
-    tab.page.wait_for_selector("#download:visible", timeout=30_000)
-    tab.settle()
-    with tab.page.expect_download() as download:
-        tab.page.click("#download")
-    with zipfile.ZipFile(io.BytesIO(download.value.path().read_bytes())) as archive:
-        assert sorted(archive.namelist()) == ["release/certificate.json", "release/map.csv"]
-        return json.loads(archive.read("release/certificate.json"))
 
 
 @pytest.mark.parametrize("kind", ["private", "release"])

@@ -248,3 +248,57 @@ def test_a_graph_without_places_needs_no_canvas(offline_tab, tmp_path):
     assert tab.page.locator("svg.bins").count() == 2
     assert tab.page.locator("canvas").count() == 0
     assert tab.complaints == []
+
+
+# ---- windows, and a page that is printed --------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def windowed(tmp_path_factory):
+    graph = hg.datasets.city(600)
+    counts = np.stack([hg.hotspot_counts(graph, total=3000, seed=k) for k in range(4)], axis=1)
+    edges = [f"2026-03-{day}+01:00" for day in ("01T00:00", "01T06:00", "01T12:00", "01T18:00", "02T00:00")]
+    noisy = hg.privacy.simulate(graph, counts, epsilon=1, delta=1e-6, sensitivity=1, seed=0, windows=edges)
+    result = hg.denoise(graph, noisy, method="sgwt_sure")
+    return write_report(tmp_path_factory.mktemp("windows") / "windows.html", graph, noisy, result)
+
+
+@pytest.mark.parametrize("size", ["laptop", "phone"])
+def test_a_report_over_windows_is_not_wider_than_the_screen(offline_tab, windowed, pictures, size):
+    tab = opened(offline_tab(size), windowed)
+    width = tab.page.viewport_size["width"]
+    names = tab.page.locator("#column option").all_inner_texts()
+    assert names[1:3] == ["1 Mar 05:00–11:00 UTC", "1 Mar 11:00–17:00 UTC"]
+    assert tab.page.evaluate("() => document.documentElement.scrollWidth") == width
+    tab.page.screenshot(path=pictures / f"report-windows-{width}.png")
+    tab.page.eval_on_selector("#column option", "(option) => (option.textContent = 'a long name of a window '.repeat(9))")
+    assert tab.page.evaluate("() => document.documentElement.scrollWidth") == width
+    assert tab.page.locator("#column").bounding_box()["width"] <= width
+    before = tab.drawn(CANVAS)
+    tab.page.select_option("#column", "2")
+    tab.page.wait_for_function(f"() => document.querySelector('{CANVAS}').dataset.drawn > {before}")
+    assert tab.complaints == []
+
+
+INK = "(canvas) => canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data.some((part) => part > 0)"
+
+
+@pytest.mark.parametrize("idle", [True, False])
+def test_the_second_map_is_there_when_the_page_is_printed(offline_tab, report, idle):
+    """Never scrolled to: it is drawn when nothing else is to be done, and at the latest when the page goes to the printer."""
+    tab = offline_tab()
+    if not idle:
+        tab.page.add_init_script("window.requestIdleCallback = () => 0")
+    tab.page.goto(report.as_uri())
+    tab.page.wait_for_function("() => document.documentElement.dataset.ready === 'yes'")
+    if idle:
+        tab.page.wait_for_function("() => document.querySelector('#error-map canvas')?.dataset.drawn > 0", timeout=5000)
+    else:
+        assert tab.page.locator("#error-map").inner_text() == "Reading the map"
+        tab.page.evaluate("() => dispatchEvent(new Event('beforeprint'))")  # a print does not wait for what comes later
+        assert tab.page.locator("#error-map canvas.hush-map-canvas").count() == 1
+    assert "Reading" not in tab.page.locator("#error-map").inner_text()
+    assert tab.page.eval_on_selector("#error-map canvas.hush-map-canvas", INK)
+    assert tab.page.evaluate("() => scrollY") == 0
+    tab.page.pdf()
+    assert tab.complaints == []

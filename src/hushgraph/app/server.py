@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import secrets
 import socket
 import tempfile
 import threading
 import webbrowser
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, get_args
 
 from hushgraph.app.guard import MOST_BYTES, Guard
 from hushgraph.app.keeping import Kept
 from hushgraph.app.packing import MAP_SCRIPTS
-from hushgraph.app.session import GeneratedCity, Order, PrivateEvents, PublishedMap, Refused, Session, checked_epsilon_on_page
+from hushgraph.app.session import (
+    START,
+    GeneratedCity,
+    Order,
+    PrivateEvents,
+    PublishedMap,
+    Refused,
+    Session,
+    checked_epsilon_on_page,
+)
 from hushgraph.app.turns import Superseded, Turns
 from hushgraph.app.view import METHODS, PageRule, Wish
 from hushgraph.checks import checked_count, choose, is_count
@@ -31,6 +41,7 @@ from hushgraph.privacy.release import Release
 STATIC = Path(__file__).parent / "static"
 FILES = {
     "explorer.js": "text/javascript",
+    "explorer_words.js": "text/javascript",
     "risk_chart.js": "text/javascript",
     **dict.fromkeys(MAP_SCRIPTS, "text/javascript"),
     "explorer.css": "text/css",
@@ -104,18 +115,47 @@ def serve(
         graph=graph, release=release, events=events, ledger=ledger, keep=keep, name=name, label=label, not_protected=not_protected,
         attribution=attribution, metres=metres, seed=seed, on_release=_print_kept if on_release is None else on_release,
     )  # fmt: skip
-    token = secrets.token_urlsafe(32)
-    with socket.create_server(("127.0.0.1", port)) as listener, ExitStack() as stack:
+    token, turns = secrets.token_urlsafe(32), Turns()
+    with _listening(port) as listener, ExitStack() as stack:
         port = listener.getsockname()[1]
         address = f"http://{host}:{port}/#token={token}"
         (_print_address if on_ready is None else on_ready)(address)
         if open_browser:
             _open_browser(address, stack)
+        stack.enter_context(_warming_up(session, turns))
         config = uvicorn.Config(
-            application(session, port=port, token=token), log_config=None, access_log=False, server_header=False, date_header=False,
-            limit_concurrency=64, lifespan="off",
+            application(session, port=port, token=token, turns=turns), log_config=None, access_log=False, server_header=False,
+            date_header=False, limit_concurrency=64, lifespan="off",
         )  # fmt: skip
         uvicorn.Server(config).run(sockets=[listener])
+
+
+def _listening(port: int) -> socket.socket:
+    try:
+        return socket.create_server(("127.0.0.1", port))
+    except OSError as error:
+        reason = "is taken by another program" if error.errno == errno.EADDRINUSE else "cannot be opened on this computer"
+        raise OSError(error.errno, f"port {port} {reason}; leave port= out, and a free one is chosen") from None
+
+
+@contextmanager
+def _warming_up(session: Session, turns: Turns) -> Iterator[None]:
+    """While the page opens, one quick look: kernels are loaded and filters made before the slider moves. The page's own look comes first.
+
+    On private events it is a plan, from public inputs alone.
+    """
+
+    def look():
+        with suppress(Exception):  # the page will say what is wrong
+            turns.latest(lambda: session.look(Wish(START, moving=True, plan=True)))
+
+    warming = threading.Thread(target=look, daemon=True)
+    warming.start()
+    try:
+        yield
+    finally:
+        turns.end()
+        warming.join(2.0)
 
 
 def open_session(
@@ -199,7 +239,7 @@ def parsed(body: bytes) -> dict:
     """A JSON object, or a refusal."""
     try:
         asked = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         asked = None
     if not isinstance(asked, dict):
         raise Refused(400, "The request is not a JSON object.")
@@ -209,13 +249,13 @@ def parsed(body: bytes) -> dict:
 # ---- the application --------------------------------------------------------------------------------------------------
 
 
-def application(session: Session, *, port: int, token: str):
+def application(session: Session, *, port: int, token: str, turns: Turns | None = None):
     """The explorer as an ASGI application for one session."""
     routing = extra("starlette.routing", name="app", purpose="the explorer")
     starlette = extra("starlette.applications", name="app", purpose="the explorer")
     answers = extra("starlette.responses", name="app", purpose="the explorer")
     run_in_threadpool = extra("starlette.concurrency", name="app", purpose="the explorer").run_in_threadpool
-    turns = Turns()
+    turns = turns or Turns()
 
     def page(request):
         return answers.Response((STATIC / "explorer.html").read_bytes(), media_type="text/html")

@@ -110,7 +110,8 @@ class PublishedMap:
     def __init__(self, published: Release, *, name: str | None = None, label: str = "events", metres: float | None = None):
         if published.windows is not None:
             msg = (
-                "the explorer shows one map, and this release is one over time windows; denoise it with denoise() and plot a column"
+                f"the explorer shows one map, and this release has {len(published.windows) - 1:,}, one for each time window; "
+                "write_report(path, graph, release, denoise(graph, release)) makes a page of all of them"
             )
             raise ValueError(msg)
         self.published, self.graph, self.metres = published, _mappable(published.graph), checked_metres(metres)

@@ -51,3 +51,8 @@ class Turns:
         with self._working, watching(give_up_if_old):
             give_up_if_old()
             return work()
+
+    def end(self) -> None:
+        """Nobody looks any more: a look that is on its way is given up."""
+        with self._asking:
+            self._newest += 1

@@ -1,9 +1,12 @@
-"""Words of the report: what a method does, what an epsilon means, and a certificate as a table."""
+"""Words of the report: what a method does, what an epsilon means, names of time windows, and a certificate as a table."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 from html import escape
+from itertools import pairwise
 
 from hushgraph.app.charts import figure
 
@@ -109,3 +112,51 @@ def _cell(value) -> str:
 
 def _spoken(key: str) -> str:
     return key.replace("_", " ").capitalize() if key.islower() else key
+
+
+# ---- time windows -----------------------------------------------------------------------------------------------------
+
+
+def window_names(edges: Sequence) -> list[str]:
+    """Short names of the windows between these edges, as a release writes them: numbers, or ISO 8601 times.
+
+    Examples
+    --------
+    >>> window_names([0, 8, 16])
+    ['0 to 8', '8 to 16']
+    >>> window_names(["2026-03-01T00:00:00", "2026-03-01T06:00:00", "2026-03-02T00:00:00", "2026-03-02T12:30:00"])
+    ['1 Mar 00:00–06:00', '1 Mar 06:00–24:00', '2 Mar 00:00–12:30']
+    >>> window_names(["2026-03-01T00:00:00+00:00", "2026-03-02T00:00:00+00:00", "2026-03-09T00:00:00+00:00"])
+    ['1 Mar UTC', '2 Mar–8 Mar UTC']
+    """
+    if not all(isinstance(edge, str) for edge in edges):
+        return [f"{start} to {end}" for start, end in pairwise(edges)]
+    times = [datetime.fromisoformat(edge) for edge in edges]
+    zone = "" if times[0].tzinfo is None else " UTC"
+    times = [time if time.tzinfo is None else time.astimezone(UTC) for time in times]
+    year = len({time.year for time in (times[0], times[-1] - timedelta.resolution)}) > 1
+    whole = all(_clock(time) == "00:00" for time in times)
+    return [(_days(start, end, year) if whole else _hours(start, end, year)) + zone for start, end in pairwise(times)]
+
+
+def _days(start: datetime, end: datetime, year: bool) -> str:
+    last = end - timedelta(days=1)
+    return _day(start, year) if last == start else f"{_day(start, year)}–{_day(last, year)}"
+
+
+def _hours(start: datetime, end: datetime, year: bool) -> str:
+    first = f"{_day(start, year)} {_clock(start)}"
+    if start.date() == end.date():
+        return f"{first}–{_clock(end)}"
+    if _clock(end) == "00:00" and end.date() - start.date() == timedelta(days=1):
+        return f"{first}–24:00"
+    return f"{first}–{_day(end, year)} {_clock(end)}"
+
+
+def _day(time: datetime, year: bool) -> str:
+    month = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")[time.month - 1]
+    return f"{time.day} {month}" + (f" {time.year}" if year else "")
+
+
+def _clock(time: datetime) -> str:
+    return f"{time:%H:%M}" if not (time.second or time.microsecond) else f"{time:%H:%M:%S.%f}".rstrip("0").rstrip(".")

@@ -48,6 +48,7 @@ _ARGUMENTS = [
     "format",
     "label",
     "key",
+    "port",
 ]
 _PLAIN = [name for name in _ARGUMENTS if "_" in name]  # no other word looks like these
 _CALLS = {  # what the Python functions are called here
@@ -55,6 +56,7 @@ _CALLS = {  # what the Python functions are called here
     r"Ledger\.open\([^()]*\)": "hushgraph budget show",
     r"ledger\.remaining\(\)": "hushgraph budget show",
     r"ledger\.renew\([^()]*\)": "hushgraph budget renew",
+    r"write_report\(path, graph, release, denoise\(graph, release\)\)": "hushgraph denoise GRAPH RELEASE --report FILE",
     r"\bpublic_graph=True\b": "--public-graph",
     r"\bcrs='lonlat'": "--graph-crs lonlat",
     r"\bkey=": "--key-file",

@@ -9,8 +9,10 @@
   const $ = (id) => document.getElementById(id);
   const REST = 350; // milliseconds without a movement after which the chosen method is asked
   const STEPS = 200; // of the slider
-  let start, graph, map, shown; // what the server said at first; the unpacked graph; the map; the latest answer
-  let epsilon, locked, saved;
+  let start, graph, map, shown; // what the server said at first; the unpacked graph; the map; the latest answer of this mode
+  let epsilon, locked, saved; // locked: a release is shown, and its ε stays
+  let drawn = null; // the maps that are shown, with the settings they were made with
+  let failed = false; // the latest request
   let [wanted, busy, resting, slow] = [null, false, 0, null]; // slow: what stops a request for the chosen method
 
   // ---- the server -------------------------------------------------------------------------------------------------------
@@ -49,17 +51,7 @@
     $("status").classList.toggle("bad", bad);
   }
 
-  // ---- numbers in words -------------------------------------------------------------------------------------------------
-
-  const short = (v, digits = 3) => (v >= 1000 ? Math.round(v).toLocaleString("en-GB") : `${+v.toPrecision(digits)}`);
-  const fixed = (v) => (v >= 100 ? v.toFixed(0) : v >= 10 ? v.toFixed(1) : v.toFixed(2));
-  const whole = (v) => v.toLocaleString("en-GB");
-
-  function power(v) {
-    const exponent = Math.round(Math.log10(v));
-    if (Math.abs(Math.log10(v) - exponent) > 1e-9) return `${v}`;
-    return `10${`${exponent}`.replace("-", "⁻").replace(/\d/g, (d) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[d])}`;
-  }
+  const { short, fixed, whole, power } = HushWords;
 
   function pairs(list, rows) {
     list.replaceChildren();
@@ -71,10 +63,8 @@
     }
   }
 
-  const sensitivity = () => {
-    const squared = Number(start.sensitivity_squared);
-    return Number.isInteger(Math.sqrt(squared)) ? `${Math.sqrt(squared)}` : `√${start.sensitivity_squared}`;
-  };
+  /* "map": what there is, generated or published; "first" and "another": a release that is planned. */
+  const mode = () => (start.kind !== "private" || locked ? "map" : start.release ? "another" : "first");
 
   // ---- epsilon ----------------------------------------------------------------------------------------------------------
 
@@ -86,7 +76,10 @@
     $("slider").value = toSlider(epsilon);
     $("slider").setAttribute("aria-valuetext", `epsilon ${short(epsilon)}`);
     if (document.activeElement !== $("number")) $("number").value = epsilon;
-    $("sentence").textContent = `Whatever the map shows is at most ${short(Math.exp(epsilon))} times as likely with any one ${start.unit} in it as without (but for δ = ${power(start.delta)}).`;
+    const typed = document.activeElement === $("number") && (e < start.epsilon.least || e > start.epsilon.most);
+    $("beyond").textContent = typed ? HushWords.beyond(epsilon, start.epsilon) : "";
+    $("number").setAttribute("aria-invalid", typed);
+    $("guarantee").textContent = HushWords.guarantee(mode(), epsilon, start);
   }
 
   function move(e) {
@@ -118,19 +111,22 @@
     if (busy) return;
     busy = true;
     while (wanted) {
-      const wish = wanted;
-      wanted = null;
+      const [wish, draws] = [wanted, start.draws];
+      [wanted, failed] = [null, false];
       if (!wish.moving) {
         slow = new AbortController();
         say("Denoising …");
       }
       try {
         const found = await (await ask("look", wish, slow?.signal)).json();
-        if (wish.plan === !locked) await show(found);
+        if (wish.plan === !locked && draws === start.draws) await show(found, wish);
         if (!wanted) say("");
       } catch (fault) {
         if (fault.superseded) resting = setTimeout(refresh, 2 * REST); // another window asked
-        else if (fault.name !== "AbortError") say(fault.message, true);
+        else if (fault.name !== "AbortError") {
+          failed = true;
+          say(fault.message, true);
+        }
       }
       slow = null;
     }
@@ -139,7 +135,7 @@
 
   // ---- showing ----------------------------------------------------------------------------------------------------------
 
-  async function show(found) {
+  async function show(found, wish) {
     shown = found;
     $("sigma").textContent = `σ = ${short(found.sigma)}`;
     showErrors(found);
@@ -147,10 +143,9 @@
     $("risk").hidden = !found.risk;
     if (found.maps) {
       const [noisy, denoised] = await Promise.all([HushMap.unpack(found.maps.noisy), HushMap.unpack(found.maps.denoised)]);
-      map.setMaps([
-        { title: "Noisy", values: noisy, note: start.kind === "generated" ? "as it would be published" : "as published" },
-        { title: "Denoised", values: denoised, note: "from the noisy map alone" },
-      ]);
+      if (wish.plan !== !locked) return; // while it was unpacked
+      drawn = { noisy, denoised, wish };
+      showMaps();
       $("unseen").hidden = true;
       $("map").classList.remove("empty");
     }
@@ -159,6 +154,13 @@
       showRiskNote(found);
     }
     document.body.dataset.shown = `${found.epsilon} ${found.method}${found.settled ? "" : " moving"}`;
+  }
+
+  function showMaps() {
+    if (!drawn) return;
+    const notes = [start.kind === "generated" ? "as it would be published" : "as published", "from the noisy map alone"];
+    if (mode() === "another") notes.fill(HushWords.published(start)); // the rail speaks of another one
+    map.setMaps(["Noisy", "Denoised"].map((title, k) => ({ title, values: [drawn.noisy, drawn.denoised][k], note: notes[k] })));
   }
 
   function showErrors({ errors, region }) {
@@ -190,73 +192,66 @@
     spent.style.width = share(budget.spent);
     const planned = !locked && budget.spent_after !== undefined;
     next.style.width = planned ? share(Math.max(0, Math.min(budget.spent_after, budget.epsilon) - budget.spent)) : "0";
-    const left = `One more release may have ε up to ${short(budget.remaining)}`;
-    const after = planned && budget.fits ? ` This one would bring the total to ${short(budget.spent_after)}.` : "";
-    const period = budget.period ? ` in ${budget.period}` : "";
-    $("budget-note").textContent = `Spent: ε = ${short(budget.spent)} of ${short(budget.epsilon)}${period}.${after} ${budget.remaining > 0 ? left : "Nothing is left"}.`;
+    $("budget-note").textContent = HushWords.budget(budget, planned);
     $("bar").setAttribute("aria-label", `${short(budget.spent)} of ${short(budget.epsilon)} spent`);
     showDraw();
   }
 
   // ---- the release ------------------------------------------------------------------------------------------------------
 
+  /* What a release at this ε would cost is known. */
+  const planned = () => shown?.budget?.spent_after !== undefined;
+
   function showDraw() {
     const mine = start.kind === "private";
-    $("draw-button").hidden = !mine || locked;
-    $("download").hidden = $("another").hidden = !mine || !locked;
-    $("certificate").hidden = !start.release;
     const fits = start.budget?.fits !== false;
-    $("draw-button").disabled = !fits;
-    let note = "Generated counts, simulated noise: nothing here is published. Open your own events to draw a release.";
-    if (start.kind === "release") note = "A published map. Denoising it again costs no privacy; drawing needs the events and their ledger.";
-    if (mine && locked) note = `Release ${start.draws} is charged and saved in ${start.kept?.split(/[\\/]/).slice(-2).join("/")}. Download gives it with the settings above.`;
-    if (mine && locked && !start.kept) note = `Release ${start.draws} is drawn and charged, but could not be saved (${start.fault}). Download it now: it is lost when the program ends.`;
-    if (mine && !locked && fits) note = `Charges the ledger ε = ${short(epsilon)}, draws fresh noise once, saves the release and shows it. You are asked before.`;
-    if (mine && !locked && !fits) note = "The budget does not allow this ε. Move the slider to the left, or let the budget's keeper renew it.";
+    $("draw-button").hidden = !mine || locked;
+    $("draw-button").disabled = !fits || !planned();
+    $("another").hidden = !mine || !locked;
+    $("back").hidden = mode() !== "another";
+    $("back").textContent = `Back to release ${start.draws}`;
+    $("download").hidden = !mine || !start.release;
+    $("download").textContent = locked ? "Download" : "Download it";
+    $("download").title = `Download release ${start.draws}`;
+    $("download").className = locked ? "primary" : "plain";
+    $("certificate").hidden = !start.release || mode() === "another";
+    const [note, warning] = HushWords.release(start, { mode: mode(), epsilon, fits });
     $("draw-note").textContent = note;
     $("draw-note").title = mine ? (start.kept ?? start.keep) : "";
-    $("draw-note").classList.toggle("warning", mine && (locked ? !start.kept : !fits));
-    if (start.release) showCertificate(start.release.certificate);
+    $("draw-note").classList.toggle("warning", warning);
+    if (start.release) pairs($("certificate").querySelector("dl"), HushWords.certificate(start.release.certificate, start.kept));
   }
 
-  function showCertificate(said) {
-    pairs($("certificate").querySelector("dl"), [
-      ["guarantee", `ε = ${said.epsilon}, δ = ${said.delta}`],
-      ["for each", said.unit ?? "unit"],
-      ["neighbours", said.adjacency],
-      ["bound", said.bound],
-      ["sensitivity²", `${said.sensitivity_squared}`],
-      ["not protected", said.not_protected],
-      ["noise", `σ = ${said.sigma.toPrecision(6)}, lattice ${said.lattice}`],
-      ["ledger", `${said.ledger.dataset}, entry ${said.ledger.entry}`],
-      ["head", said.ledger.head.slice(0, 16)],
-      ["drawn", said.created],
-      ["graph", said.graph.hash.slice(0, 16)],
-      ...(said.attribution ? [["streets", said.attribution]] : []),
-      ...(start.kept ? [["saved in", start.kept]] : []),
-    ]);
-  }
-
+  /* A release is shown, or the next one planned: what was shown of the other is forgotten. */
   function lock(yes) {
-    locked = yes;
+    [locked, shown] = [yes, null];
     $("slider").disabled = $("number").disabled = yes;
     if (yes && start.release) setEpsilon(start.release.epsilon);
+    else setEpsilon(epsilon);
     $("number").value = epsilon;
+    document.body.dataset.shown = "";
+    document.body.dataset.mode = mode();
+    for (const [part, title] of Object.entries(HushWords.TITLES[mode()])) $(`${part}-title`).textContent = title;
+    showMaps();
     showDraw();
   }
 
   async function openConfirm() {
-    while (shown?.epsilon !== epsilon) await new Promise((done) => setTimeout(done, 50)); // the numbers must be those of this ε
-    const { budget } = start;
+    const ready = () => planned() && shown.epsilon === epsilon; // the numbers must be those of this ε
+    $("draw-button").disabled = true;
+    if (!ready() && !busy) refresh();
+    while (!ready() && !failed && !locked) await new Promise((done) => setTimeout(done, 50));
+    showDraw();
+    if (!ready() || locked) return; // the page says what is wrong
+    const { budget } = shown;
     pairs($("confirm-list"), [
       ["Privacy loss ε", `${epsilon}`],
       ["δ", power(start.delta)],
-      ["Noise σ", shown ? short(shown.sigma) : "…"],
+      ["Noise σ", short(shown.sigma)],
       ["Spent so far", `${short(budget.spent)} of ${short(budget.epsilon)}`],
-      ["Spent after this", budget.spent_after === undefined ? "…" : `${short(budget.spent_after)} of ${short(budget.epsilon)}`],
+      ["Spent after this", `${short(budget.spent_after)} of ${short(budget.epsilon)}`],
     ]);
-    const { max_nodes: nodes, max_per_node: times } = start.caps;
-    $("attest-text").textContent = `The streets and the limits (each ${start.unit} in at most ${whole(nodes)} junction${nodes > 1 ? "s" : ""}, ${times > 1 ? `${whole(times)} times` : "once"} in each) were fixed without looking at the data.`;
+    $("attest-text").textContent = HushWords.caps(start);
     $("keep-text").textContent = `It is saved at once in a new folder of ${start.keep}; what is in there may be passed on.`;
     $("attest").checked = false;
     $("go").disabled = true;
@@ -284,7 +279,7 @@
   async function download() {
     say("Writing the release …");
     try {
-      const { epsilon: e, method, nonnegative, integer } = parameters();
+      const { epsilon: e, method, nonnegative, integer } = locked || !drawn ? parameters() : drawn.wish; // as it is shown
       const packed = await (await ask("download", { epsilon: e, method, nonnegative, integer })).blob();
       const link = document.createElement("a");
       link.href = URL.createObjectURL(packed);
@@ -311,7 +306,10 @@
   function listen() {
     $("slider").addEventListener("input", () => move(fromSlider(+$("slider").value)));
     $("number").addEventListener("input", () => $("number").value > 0 && move(+$("number").value));
-    $("number").addEventListener("change", () => ($("number").value = epsilon));
+    $("number").addEventListener("change", () => {
+      $("number").value = epsilon;
+      setEpsilon(epsilon);
+    });
     $("method").addEventListener("change", () => {
       showMethod();
       refresh();
@@ -322,17 +320,18 @@
     $("attest").addEventListener("change", () => ($("go").disabled = !$("attest").checked));
     $("go").addEventListener("click", draw);
     $("download").addEventListener("click", download);
-    $("another").addEventListener("click", () => {
-      lock(false);
-      refresh();
-    });
+    for (const [id, yes] of [["another", false], ["back", true]])
+      $(id).addEventListener("click", () => {
+        lock(yes);
+        refresh(!yes);
+      });
     addEventListener("beforeunload", (event) => saved === false && event.preventDefault());
     addEventListener("resize", () => shown?.risk && drawRisk($("chart"), $("legend"), shown.risk, { label: start.label }));
   }
 
   function setUp() {
     $("data").textContent = `${start.name}: ${whole(start.nodes)} junctions, ${whole(start.edges)} street segments`;
-    $("sigma-note").textContent = `standard deviation, in ${start.label}; δ = ${power(start.delta)}, sensitivity ${sensitivity()}`;
+    $("sigma-note").textContent = `standard deviation, in ${start.label}; δ = ${power(start.delta)}, sensitivity ${HushWords.sensitivity(start.sensitivity_squared)}`;
     Object.assign($("number"), { min: start.epsilon.least, max: start.epsilon.most });
     for (const { name, title } of start.methods) $("method").append(new Option(title, name));
     showMethod();
@@ -367,7 +366,7 @@
     }
     setUp();
     listen();
-    return refresh();
+    return refresh(mode() === "first"); // what it would cost is known soon
   }
 
   open();

@@ -21,27 +21,36 @@
     const shown = await pair(0);
     maps.replaceChildren();
     const both = HushMap.create(maps, { graph, maps: shown, name: "Noisy and denoised map", digits: data.digits, fitLabel: data.fit });
-    let single = null;
-    const showError = async () => {
-      const list = [{ title: "Expected error", note: data.notes[2], values: await values(now, "error") }];
-      if (single) return single.setMaps(list);
+    let [single, unpacked] = [null, null];
+    const list = () => [{ title: "Expected error", note: data.notes[2], values: unpacked }];
+    const drawError = () => {
+      if (!error || single || !unpacked) return;
       error.replaceChildren();
-      single = HushMap.create(error, { graph, maps: list, name: "Map of the expected error", digits: data.digits + 1, colours: "error", fitLabel: data.fit });
-      return single;
+      single = HushMap.create(error, { graph, maps: list(), name: "Map of the expected error", digits: data.digits + 1, colours: "error", fitLabel: data.fit });
     };
-    // A large map is worked out when it is about to be seen.
-    const watching = new IntersectionObserver((seen) => {
-      if (!seen.some((one) => one.isIntersecting)) return;
-      watching.disconnect();
-      showError();
-    }, { rootMargin: "300px" });
-    if (error) watching.observe(error);
+    const unpackError = async () => {
+      if (!error) return;
+      unpacked = await values(now, "error");
+      single?.setMaps(list());
+    };
+    // A large map is worked out when it is about to be seen, when nothing else is to be done, or, at the latest, to be printed:
+    // a print waits for nobody, so that the values are unpacked beforehand.
+    const watching = new IntersectionObserver((seen) => seen.some((one) => one.isIntersecting) && drawError(), { rootMargin: "300px" });
+    const idle = window.requestIdleCallback ?? ((act) => setTimeout(act, 300)); // Safari has none
     columns?.addEventListener("change", async () => {
-      now = Number(columns.value);
-      both.setMaps(await pair(now));
-      if (single) showError();
+      const mine = (now = Number(columns.value));
+      const next = await pair(mine);
+      if (mine !== now) return; // another was chosen meanwhile
+      both.setMaps(next);
+      await unpackError();
     });
-    addEventListener("beforeprint", () => error && !single && showError());
+    addEventListener("beforeprint", () => {
+      drawError();
+      single?.draw();
+    });
+    await unpackError();
+    if (error) watching.observe(error);
+    idle(drawError, { timeout: 2000 });
     document.documentElement.dataset.ready = "yes";
   } catch (fault) {
     for (const element of [maps, error]) if (element) element.textContent = "This browser cannot read the maps: it needs DecompressionStream (2023 or newer).";
