@@ -226,6 +226,8 @@ def _read_npy(path: Path, n: int) -> np.ndarray:
 def write_signal(path, graph: Graph, values) -> Path:
     """Write values on the nodes as .csv, .tsv, .parquet or .npy, with .gz if wanted; `read_signal` gives the same values.
 
+    Columns called x and y, lon and lat or expected_error it gives only when they are asked for.
+
     Parameters
     ----------
     path : str or path

@@ -12,6 +12,7 @@ import numpy as np
 from hushgraph.columns import Columns, Observation
 from hushgraph.combine import Combination, averaged, fit
 from hushgraph.filters import Filters
+from hushgraph.progress import reached
 from hushgraph.shrink import james_stein
 from hushgraph.sums import block_sum, sum_of_rows
 
@@ -68,6 +69,7 @@ def _wiener(seen: Observation, p: np.ndarray, moved_p: np.ndarray):
     w, probed = seen.parts.rho, filters.probes
     q, *moved_q = filters.wavelets(np.concatenate([p[None], moved_p]))
     for c in WIENER:
+        reached(0.5, "refine")
         noise = c * (seen.sigma * probed.scale) ** 2
         total = np.maximum(q**2 + noise, 1e-300)
         gain, tilt = q**2 / total, 2 * w * q * noise / total**2

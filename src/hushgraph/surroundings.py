@@ -21,6 +21,7 @@ from scipy import sparse
 from scipy.spatial import cKDTree
 
 from hushgraph.graph import METRES_PER_DEGREE, Graph
+from hushgraph.progress import reached
 
 HOP_WIDTHS = (1.0, 2.0, 3.5, 6.0)
 WIDTHS = (0.9, 1.8, 3.6, 7.8)  # median edges: 75, 150, 300 and 650 m on the streets of Manhattan
@@ -194,6 +195,7 @@ def _cut(width: float) -> float:
 
 
 def _matrix(n: int, indptr, indices, data) -> sparse.csr_array:
+    reached(0.0, "surroundings")  # the next one may be given up
     matrix = sparse.csr_array((data, indices.astype(np.int32), indptr.astype(np.int32)), shape=(n, n))
     matrix.sum_duplicates()
     return matrix
