@@ -7,6 +7,7 @@ Signals are rows here.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from hushgraph.transform import forward, inverse
 
 EXCESS = 1.0  # standard deviations of noise energy that a group's scale must exceed, or it is set to zero
 RISK_PROBES = 4  # probes sent through the whole estimator for risk_se
+_SMALL = 2**27  # coefficients of a signal up to which a GPU has room for those of several at a time
 
 
 @dataclass(frozen=True)
@@ -107,26 +109,27 @@ class Estimate:
     thresholds: np.ndarray
     risk: np.ndarray
     divergence: np.ndarray
+    ahead: Any = None  # J eps of the probes, where it was worked out with the signal
 
 
 def estimates(frames: list[Frame], planes: np.ndarray, noise: Noise, settings: Settings, timings: dict):
     """An Estimate for each frame, with the probes and slopes that `risk_errors` needs."""
     bank, rows = _shared_filters(frames)
     with timed(timings, "weights", 0.05, 0.35):
-        probed = _probe(bank, noise, settings, planes)
+        probed, F = _probe(bank, noise, settings, planes)
     with timed(timings, "forward", 0.35, 0.5):
-        F = forward(bank, planes)
+        F = forward(bank, planes) if F is None else F
     with timed(timings, "thresholds", 0.5, 0.6):
         t, slope = _threshold(F, bank, probed, noise, settings)
         shares = np.array([_shares(probed.signal_weights, part) for part in slope])
     results = []
     for frame, pick in zip(frames, rows, strict=True):
         with timed(timings, "inverse", 0.6, 0.75):
-            signal = inverse(frame, F if len(frames) == 1 else F[:, beside(pick, F)])
+            signal, ahead = _synthesized(frame, F if len(frames) == 1 else F[:, beside(pick, F)], slope, probed)
         divergence = np.array([sum(row[pick]) for row in shares])  # in this order, however many signals there are
         residual = block_sum(np.square(signal - planes, dtype=np.float64).T)
         risk = residual - noise.total(planes.shape[1]) + 2 * noise.variance * divergence
-        results.append(Estimate(frame, pick, signal, t[pick], risk, divergence))
+        results.append(Estimate(frame, pick, signal, t[pick], risk, divergence, ahead))
     return results, probed, slope
 
 
@@ -159,6 +162,14 @@ def _shared_filters(frames: list[Frame]) -> tuple[Frame, list[np.ndarray]]:
     return bank, np.split(place.ravel(), cuts)
 
 
+def _synthesized(frame: Frame, F, slope, probed: Probed):
+    """The signals; on a GPU also J eps of a single one, side by side with it: the two share what is read."""
+    if not on_device(F) or len(F) > 1 or F.shape[1] != slope.shape[1] or frame.laplacian == "random_walk" or F[0].size > _SMALL:
+        return inverse(frame, F), None
+    both = inverse(frame, np.concatenate([F, slope[0] * probed.bands.astype(F.dtype, copy=False)]))
+    return both[:1], both[1:]
+
+
 def _shares(weights, slope) -> list:
     """What each scale adds to the divergence."""
     if on_device(slope):
@@ -166,18 +177,24 @@ def _shares(weights, slope) -> list:
     return [block_sum(w * s) for w, s in zip(weights, slope, strict=True)]
 
 
-def _probe(frame: Frame, noise: Noise, settings: Settings, planes) -> Probed:
+def _probe(frame: Frame, noise: Noise, settings: Settings, planes) -> tuple[Probed, Any]:
+    """Probes and weights; on a GPU also the transforms of the signals, side by side with those of the probes."""
     n, exact, weights = frame.graph.n, isinstance(frame, ExactFrame), settings.weights
     if weights is not None and np.shape(weights) != (frame.n_scales, n):
         msg = f"weights must have shape {(frame.n_scales, n)}, as monte_carlo_weights of the same frame returns them; got {np.shape(weights)}"
         raise ValueError(msg)
     count = default_probes(n) if settings.n_probes is None else settings.n_probes
     walk = frame.laplacian == "random_walk"  # whose signal risk has weights of its own
-    few = exact or (weights is not None and not walk)
+    is_few = exact or (weights is not None and not walk)
     like = planes if on_device(planes) else None
-    eps = probes(n, min(count, RISK_PROBES) if few else count, law=settings.law, seed=settings.seed, like=like)
+    eps = probes(n, min(count, RISK_PROBES) if is_few else count, law=settings.law, seed=settings.seed, like=like)
     eps = eps if noise.per_node is None else eps * noise.per_node.astype(eps.dtype, copy=False)
-    bands = forward(frame, eps[:RISK_PROBES])
+    few, F = eps[:RISK_PROBES], None
+    if like is None:
+        bands = forward(frame, few)
+    else:
+        both = forward(frame, np.concatenate([few, planes]))
+        bands, F = both[: len(few)], both[len(few) :]
     if weights is not None:
         raw, source = beside(weights, eps).astype(np.float64, copy=False), "given"
     elif exact:
@@ -191,7 +208,7 @@ def _probe(frame: Frame, noise: Noise, settings: Settings, planes) -> Probed:
         signal_weights = beside(exact_weights(frame, sigma=on_host(noise.per_node), domain="signal"), eps)
     elif walk:
         signal_weights = mean_weights(frame, eps, domain="signal")
-    return Probed(count, eps[:RISK_PROBES], bands, raw, signal_weights, source)
+    return Probed(count, eps[:RISK_PROBES], bands, raw, signal_weights, source), F
 
 
 def _threshold(F: np.ndarray, frame: Frame, probed: Probed, noise: Noise, settings: Settings):
@@ -256,8 +273,11 @@ def _traces(part: Estimate, probed: Probed, slope: np.ndarray, noise: Noise):
     rows, bands = (slope, probed.bands) if whole else (slope[own], probed.bands[:, own])
     turned = rows * forward(part.frame, eps, transposed=True) if part.frame.laplacian == "random_walk" else None
     # with one probe (a large graph) the product takes the place of the slopes: this is their last use
-    product = np.multiply(rows, bands.astype(rows.dtype, copy=False), out=rows[None] if len(eps) == 1 else None)
-    ahead = inverse(part.frame, product)
+    if part.ahead is None:
+        product = np.multiply(rows, bands.astype(rows.dtype, copy=False), out=rows[None] if len(eps) == 1 else None)
+        ahead = inverse(part.frame, product)
+    else:
+        ahead = part.ahead
     back = ahead if turned is None else inverse(part.frame, turned, transposed=True)
     both = (noise.weigh(np.multiply(ahead, other, dtype=np.float64)).T for other in (back, ahead))
     trace, frobenius = (noise.variance * float(np.mean(block_sum(part))) for part in both)

@@ -1,0 +1,187 @@
+"""One GPU: the transforms and the whole denoiser against cuSPARSE, PyTorch and the memory of the card, all in one process.
+
+    PYTHONPATH=src python benchmarks/gpu.py                         1.1e6, 1.1e7 and 1e8 nodes; needs CuPy, PyTorch if it is there
+    PYTHONPATH=src python benchmarks/gpu.py --sizes 1100000         only some sizes
+
+Road networks are generated up to 1.1e7 nodes, 1e8 are a grid (its generator is faster). Every time is the median of several runs after a
+warm-up, between CUDA events for transforms and on the host's clock, with the card idle at both ends, for whole denoisings. Writes
+Markdown to the screen and to --out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import statistics
+import time
+from pathlib import Path
+
+import cupy as cp
+import numpy as np
+from cupyx.scipy import sparse as device_sparse
+
+import hushgraph as hg
+from hushgraph.kernels import cpu
+
+ROADS = 20_000_000  # nodes up to which road networks are generated
+RECORDED = Path(__file__).parent / "results" / "gpu.md"
+
+
+def between_events(work, repeats=20) -> float:
+    """Milliseconds on the card."""
+    for _ in range(3):
+        work()
+    times = []
+    for _ in range(repeats):
+        start, end = cp.cuda.Event(), cp.cuda.Event()
+        start.record()
+        work()
+        end.record()
+        end.synchronize()
+        times.append(cp.cuda.get_elapsed_time(start, end))
+    return statistics.median(times)
+
+
+def on_the_clock(work, repeats=10) -> float:
+    """Milliseconds from call to result."""
+    for _ in range(2):
+        work()
+    times = []
+    for _ in range(repeats):
+        cp.cuda.Device().synchronize()
+        start = time.perf_counter()
+        work()
+        cp.cuda.Device().synchronize()
+        times.append(1e3 * (time.perf_counter() - start))
+    return statistics.median(times)
+
+
+def copy_bandwidth() -> float:
+    """Bytes per second, read and written."""
+    a = cp.zeros(2**28)
+    b = cp.empty_like(a)
+    return 2 * a.nbytes / (1e-3 * between_events(lambda: cp.copyto(b, a)))
+
+
+# ---- rivals -----------------------------------------------------------------------------------------------------
+
+
+def naive_cusparse(frame, x):
+    """The recurrence as one writes it with CuPy's sparse matrices."""
+    scale = 4 * frame.unit / frame.lambda_upper
+    matrix = device_sparse.csr_matrix((frame.graph.laplacian() * scale).tocsr().astype(x.dtype))
+    matrix = (matrix - 2 * device_sparse.eye(frame.graph.n, dtype=x.dtype, format="csr")).tocsr()
+    theta = frame.coefficients
+
+    def forward():
+        before, now = x, 0.5 * (matrix @ x)
+        bands = [float(row[0]) * before + float(row[1]) * now for row in theta]
+        for k in range(2, theta.shape[1]):
+            before, now = now, matrix @ now - before
+            for row, band in zip(theta, bands, strict=True):
+                band += float(row[k]) * now
+        return cp.stack(bands)
+
+    return forward
+
+
+def torch_sparse(frame, x):
+    """The same with PyTorch."""
+    import torch
+
+    scale = 4 * frame.unit / frame.lambda_upper
+    from scipy import sparse
+
+    host = (frame.graph.laplacian() * scale - 2 * sparse.eye_array(frame.graph.n)).tocsr()
+    dtype = torch.float64 if x.dtype == np.float64 else torch.float32
+    matrix = torch.sparse_csr_tensor(
+        torch.from_numpy(host.indptr.astype(np.int32)), torch.from_numpy(host.indices.astype(np.int32)), torch.from_numpy(host.data),
+        size=host.shape, dtype=dtype, device="cuda",
+    )  # fmt: skip
+    signal, theta = torch.from_dlpack(x), frame.coefficients.tolist()
+
+    def forward():
+        before, now = signal, 0.5 * (matrix @ signal)
+        bands = torch.stack([row[0] * before + row[1] * now for row in theta])
+        for k in range(2, len(theta[0])):
+            before, now = now, matrix @ now - before
+            for j, row in enumerate(theta):
+                bands[j].add_(now, alpha=row[k])
+        return bands
+
+    return forward
+
+
+# ---- one size ---------------------------------------------------------------------------------------------------
+
+
+def measure(n: int, dtype, bandwidth: float) -> dict[str, str]:
+    graph = hg.datasets.roads(n) if n <= ROADS else hg.datasets.grid(round(n**0.5), round(n**0.5))
+    frame = hg.chebyshev_frame(graph)
+    rng = np.random.default_rng(0)
+    noisy = cp.asarray(rng.normal(size=graph.n).astype(dtype))
+    started = time.perf_counter()
+    F = hg.analyze(frame, noisy)
+    cp.cuda.Device().synchronize()
+    row = {
+        "nodes": f"{graph.n:,}", "edges": f"{graph.n_edges:,}", "numbers": np.dtype(dtype).name,
+        "scales": str(frame.n_scales), "first call, s": f"{time.perf_counter() - started:.2f}",
+    }  # fmt: skip
+    forward = between_events(lambda: hg.analyze(frame, noisy))
+    row["forward, ms"] = f"{forward:.2f}"
+    row["inverse, ms"] = f"{between_events(lambda: hg.synthesize(frame, F)):.2f}"
+    moved = (2 * graph.n_edges * 2 + (3 * np.dtype(dtype).itemsize) * graph.n) * frame.degree + 2 * F.nbytes
+    row["bytes of a plain recurrence at copy speed, ms"] = f"{1e3 * moved / bandwidth:.2f}"
+    if graph.n <= ROADS:
+        columns = cp.asarray(rng.normal(size=(graph.n, 8)).astype(dtype))
+        row["a column of 8, of one alone"] = f"{between_events(lambda: hg.analyze(frame, columns)) / 8 / forward:.2f}"
+        row["cuSPARSE, ms"] = f"{between_events(naive_cusparse(frame, noisy), 5):.2f}"
+        try:
+            row["PyTorch, ms"] = f"{between_events(torch_sparse(frame, noisy), 5):.2f}"
+        except (ImportError, RuntimeError) as error:
+            row["PyTorch, ms"] = type(error).__name__
+        here = cpu.forward(
+            graph.layout("combinatorial"), frame.coefficients, noisy.get()[None], 2 * frame.unit / frame.lambda_upper
+        )[0]
+        row["bits of the processor"] = "yes" if np.array_equal(here, F.get()) else f"no, off by {np.abs(here - F.get()).max():.1e}"
+    for method in ("sgwt_sure", "let") if graph.n <= ROADS else ("sgwt_sure",):
+        row[f"denoise, {method}, ms"] = (
+            f"{on_the_clock(lambda method=method: hg.denoise(graph, noisy, sigma=1, method=method), 5):.2f}"
+        )
+    row["memory of the card, GB"] = f"{cp.get_default_memory_pool().total_bytes() / 1e9:.1f}"
+    return row
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "--sizes", type=lambda text: [int(float(part)) for part in text.split(",")], default=[1_100_000, 11_000_000, 10**8]
+    )
+    parser.add_argument("--out", type=Path, default=RECORDED)
+    arguments = parser.parse_args()
+    bandwidth = copy_bandwidth()
+    name = cp.cuda.runtime.getDeviceProperties(0)["name"].decode()
+    print(
+        head := f"{datetime.date.today()}, {name}, CuPy {cp.__version__}; copy {bandwidth / 1e12:.2f} TB/s; degree 100", flush=True
+    )
+    rows = []
+    for n in arguments.sizes:
+        for dtype in (np.float64, np.float32) if n <= ROADS else (np.float32,):
+            rows.append(measure(n, dtype, bandwidth))
+            print(rows[-1], flush=True)
+            cp.get_default_memory_pool().free_all_blocks()
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    lines = [
+        f"{head}.",
+        "",
+        f"| {' | '.join(['', *(row['nodes'] + ', ' + row['numbers'] for row in rows)])} |",
+        "|---" * (len(rows) + 1) + "|",
+    ]
+    lines += [
+        f"| {' | '.join([name, *(row.get(name, '-') for row in rows)])} |" for name in names if name not in ("nodes", "numbers")
+    ]
+    arguments.out.write_text("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    main()
