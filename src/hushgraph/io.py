@@ -52,7 +52,7 @@ def read_graph(
 
     Directions are united, parallel edges are one edge, self-loops are dropped (their node stays). Ids become labels: integers where
     all are (then in ascending order in edge lists), text otherwise (in the order they are met); ids 0 to n - 1 are no labels.
-    All but GML are read at a million edges per second or more; large graphs in GML are better written as something else.
+    All but GML are read at about a million edges per second; large graphs in GML are better written as something else.
 
     Parameters
     ----------
