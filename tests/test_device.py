@@ -1,9 +1,14 @@
 """Arrays on a GPU: the same functions, the same results. Here on a stand-in for CuPy; with the marker `gpu` on the real one."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import hushgraph as hg
+from hushgraph.cli import app
 from hushgraph.risk import probes
 
 from .fake_device import installed
@@ -68,6 +73,29 @@ def test_columns_sigma_per_node_and_joint(cp, seen, method):
         np.testing.assert_allclose(there.risk, here.risk, rtol=1e-8)
 
 
+def test_a_result_comes_back(cp, seen):
+    graph, _, noisy = seen
+    here = hg.denoise(graph, noisy[:, 0], sigma=3, method="sgwt_sure")
+    back = hg.denoise(graph, cp.asarray(noisy[:, 0]), sigma=3, method="sgwt_sure").on_host()
+    assert isinstance(back.signal, np.ndarray)
+    np.testing.assert_allclose(back.signal, here.signal, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(back.expected_error(), here.expected_error(), rtol=1e-6)
+    assert back.on_host().signal is back.signal
+
+
+def test_the_command_takes_a_device(cp, seen, tmp_path):
+    graph, _, noisy = seen
+    hg.write_graph(tmp_path / "streets.npz", graph)
+    hg.write_signal(tmp_path / "noisy.csv", graph, noisy[:, 0])
+    done = CliRunner().invoke(
+        app, ["denoise", str(tmp_path / "streets.npz"), str(tmp_path / "noisy.csv"), "--sigma", "3", "--method", "let", "--device", "gpu",
+              "--report", str(tmp_path / "r.html"), "-o", str(tmp_path / "out.csv")]
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    expected = hg.denoise(graph, noisy[:, 0], sigma=3, method="let")
+    np.testing.assert_allclose(hg.read_signal(tmp_path / "out.csv", graph), expected.signal, atol=1e-8)
+
+
 def test_unknown_sigma(cp, seen):
     graph, _, noisy = seen
     with pytest.warns(UserWarning, match="sigma was not given"):
@@ -122,3 +150,28 @@ def test_bad_values_are_refused(cp, seen):
         hg.denoise(graph, cp.asarray(bad), sigma=3)
     with pytest.raises(ValueError, match="one row per node"):
         hg.denoise(graph, cp.asarray(bad[1:]), sigma=3)
+
+
+def test_without_cupy_the_command_names_the_extra(seen, tmp_path, monkeypatch):
+    graph, _, noisy = seen
+    monkeypatch.setitem(sys.modules, "cupy", None)
+    hg.write_graph(tmp_path / "streets.npz", graph)
+    hg.write_signal(tmp_path / "noisy.csv", graph, noisy[:, 0])
+    done = CliRunner().invoke(
+        app,
+        ["denoise", str(tmp_path / "streets.npz"), str(tmp_path / "noisy.csv"), "--device", "gpu", "-o", str(tmp_path / "out.csv")],
+    )
+    assert done.exit_code == 2
+    assert "hushgraph[cuda]" in done.output
+
+
+def test_denoising_needs_neither_the_command_line_nor_many_digits_nor_a_gpu():
+    code = """
+import sys
+for name in ("typer", "rich", "mpmath", "cupy", "pandas", "matplotlib"):
+    sys.modules[name] = None
+import numpy as np, hushgraph as hg
+graph = hg.datasets.grid(20, 30)
+hg.denoise(graph, np.random.default_rng(0).normal(size=600), sigma=1.0)
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)

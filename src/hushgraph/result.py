@@ -113,6 +113,13 @@ class Denoised:
             raise ValueError(msg)
         return in_form_of(self.signal, self.labels, self.node_risk.expected_error(hops=hops))
 
+    def on_host(self) -> Denoised:
+        """The same with NumPy's arrays; a result on a GPU is copied, any other stays as it is."""
+        terms = self.node_risk
+        if terms is not None:
+            terms = replace(terms, sure=on_host(terms.sure), variance=on_host(terms.variance))
+        return replace(self, signal=on_host(self.signal), sigma=on_host(self.sigma), node_risk=terms)
+
     def to_series(self):
         """The denoised signal as a pandas Series (DataFrame for several signals) indexed by the graph's labels."""
         pandas = pandas_module()

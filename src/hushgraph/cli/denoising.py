@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from hushgraph.cli.graph_reading import GraphFile, GraphReading
-from hushgraph.cli.options import AsJson, Force, Method, Metres, Quiet, Report, grouped
+from hushgraph.cli.options import AsJson, Device, Force, Method, Metres, Quiet, Report, grouped
 from hushgraph.cli.outputs import checked_file, checked_report, written
 from hushgraph.cli.terminal import Terminal, open_terminal
 
@@ -44,6 +44,9 @@ def denoise(
     ] = False,
     integer: Annotated[bool, typer.Option("--integer", help="Round to whole numbers.", rich_help_panel=_NOISE)] = False,
     method: Annotated[Method, typer.Option(help="auto is right nearly always.", rich_help_panel=_NOISE)] = Method.auto,
+    device: Annotated[
+        Device, typer.Option(help="gpu: an NVIDIA card, with the extra cuda; for large graphs.", rich_help_panel=_NOISE)
+    ] = Device.cpu,
     column: Annotated[
         list[str] | None,
         typer.Option(
@@ -89,7 +92,8 @@ def denoise(
 
             noisy, names = _read_noisy(terminal, graph, signal_file, column or [], label, missing_ok=missing is not Missing.error)
         with terminal.watching(f"Denoising {graph.n:,} nodes (the first run also compiles)"):
-            result = denoised_of(
+            work = _denoised_on_gpu if device is Device.gpu else denoised_of
+            result = work(
                 graph, noisy, sigma=sigma, method=method.value, missing=missing.value, columns=None if in_sequence is None else "path" if in_sequence else "separate",
                 nonnegative=nonnegative, integer=integer,
             )  # fmt: skip
@@ -99,6 +103,18 @@ def denoise(
             if report is not None:
                 _write_report(report, graph, noisy, result, signal_file.name, metres, force=force)
         _tell(terminal, graph, result, names, output, report)
+
+
+def _denoised_on_gpu(graph, noisy, *, sigma, columns, **settings):
+    """`denoise` with the values on the GPU, and the result back from there."""
+    from hushgraph.denoise import denoise
+    from hushgraph.kernels.gpu import to_device
+    from hushgraph.observation import Noisy
+
+    if isinstance(noisy, Noisy):
+        columns = columns or ("separate" if noisy.windows is None else "path")
+        noisy, sigma = noisy.opened(graph, sigma)
+    return denoise(graph, to_device(noisy), sigma=sigma, columns=columns, **settings).on_host()
 
 
 def _check_names(signal_file: Path, output: Path) -> None:

@@ -29,6 +29,11 @@ class Method(StrEnum):
     sgwt_beta = "sgwt_beta"
 
 
+class Device(StrEnum):
+    cpu = "cpu"
+    gpu = "gpu"
+
+
 class Adjacency(StrEnum):
     add_remove = "add-remove"
     change_one = "change-one"

@@ -33,6 +33,16 @@ def cupy() -> Any:
     return extra("cupy", name="cuda", purpose="computing on a GPU")
 
 
+def to_device(values) -> Any:
+    """`values` on the GPU, or an error that says what is missing."""
+    cp = cupy()
+    try:
+        return cp.asarray(values)
+    except cp.cuda.runtime.CUDARuntimeError:
+        msg = "no GPU was found that CuPy can use; compute on the processor, or check that nvidia-smi lists one"
+        raise RuntimeError(msg) from None
+
+
 class DeviceLayout:
     """Rows in quads on the device; `kept` is room and recordings for the next call."""
 
