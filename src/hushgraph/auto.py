@@ -105,9 +105,7 @@ def denoise_combined(graph: Graph, values: np.ndarray, sigma, settings: Settings
     filters, m = None, len(planes)
     if settings.method != "counts":
         with timed(timings, "filters and probes", 0.0, 1 / (m + 1)):
-            filters = Filters.of(
-                graph, noise, n_probes=settings.n_probes, law=settings.law, seed=settings.seed, like=_if_on_device(planes)
-            )
+            filters = Filters.of(graph, noise, n_probes=settings.n_probes, law=settings.law, seed=settings.seed, like=planes)
     parts = []
     for k, y in enumerate(planes):
         with nth(k + 1, m + 1):
@@ -158,10 +156,6 @@ def _estimate(graph: Graph, filters: Filters | None, y: np.ndarray, noise: Noise
     if doubt > DOUBT:
         return replace(linear, account={**linear.account, "counts": words})
     return _averaged(y, noise, _of_counts(y, noise, found, {"counts": words}), linear)
-
-
-def _if_on_device(values):
-    return values if on_device(values) else None
 
 
 def _offset(y: np.ndarray) -> float:

@@ -90,12 +90,12 @@ def constant(seen: Observation) -> Columns:
     slot[-1] = slot[:-1][~small].max(initial=-1) + 1 if small.any() else 0
     member = np.where(small, len(sizes), np.arange(len(sizes)))[label]
     means = _means(member, len(slot), seen.y)
-    values = np.zeros((slot[member].max() + 1, len(label)))
     there, column = beside(member, seen.y), slot[member]
-    spread = beside(means(seen.y), seen.y)[there]
+    spread, columns = beside(means(seen.y), seen.y)[there], np.arange(column.max() + 1)
     if on_device(spread):
-        values = np.where(beside(np.arange(len(values))[:, None], spread) == beside(column, spread), spread, 0.0)
+        values = np.where(beside(columns[:, None], spread) == beside(column, spread), spread, 0.0)
     else:
+        values = np.zeros((len(columns), len(label)))
         with cores_for(len(label)):
             _spread(column, spread, values)
 

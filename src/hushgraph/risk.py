@@ -58,7 +58,7 @@ def default_probes(n: int) -> int:
 def probes(n: int, n_probes: int, *, law: Law = "rademacher", seed: int = 0, like=None) -> np.ndarray:
     """Random signals, (n_probes, n): each value is a function of (seed, node, probe) alone, whatever the machine.
 
-    With `like`, an array on a GPU, they are made there, in its dtype.
+    With `like` an array on a GPU they are made there, in its dtype.
     """
     choose("law", law, get_args(Law))
     n_probes, seed = checked_count("n_probes", n_probes, 1), checked_seed(seed)
@@ -286,7 +286,7 @@ def estimate_sigma(graph: Graph, noisy, *, frame: Frame | None = None, weights=N
     frame = chebyshev_frame(graph) if frame is None else checked_frame_of(graph, frame)
     values = graph.align(noisy)
     if weights is None:
-        weights = smooth_weights(graph, monte_carlo_weights(frame, like=values if on_device(values) else None))
+        weights = smooth_weights(graph, monte_carlo_weights(frame, like=values))
     weights = checked_real_array("weights", weights)
     if weights.shape != (frame.n_scales, graph.n):
         msg = f"weights must have shape {(frame.n_scales, graph.n)}, as monte_carlo_weights of the same frame returns them; got {weights.shape}"

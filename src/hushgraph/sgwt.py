@@ -186,15 +186,14 @@ def _probe(frame: Frame, noise: Noise, settings: Settings, planes) -> tuple[Prob
     count = default_probes(n) if settings.n_probes is None else settings.n_probes
     walk = frame.laplacian == "random_walk"  # whose signal risk has weights of its own
     is_few = exact or (weights is not None and not walk)
-    like = planes if on_device(planes) else None
-    eps = probes(n, min(count, RISK_PROBES) if is_few else count, law=settings.law, seed=settings.seed, like=like)
+    eps = probes(n, min(count, RISK_PROBES) if is_few else count, law=settings.law, seed=settings.seed, like=planes)
     eps = eps if noise.per_node is None else eps * noise.per_node.astype(eps.dtype, copy=False)
     few, F = eps[:RISK_PROBES], None
-    if like is None:
-        bands = forward(frame, few)
-    else:
+    if on_device(planes):
         both = forward(frame, np.concatenate([few, planes]))
         bands, F = both[: len(few)], both[len(few) :]
+    else:
+        bands = forward(frame, few)
     if weights is not None:
         raw, source = beside(weights, eps).astype(np.float64, copy=False), "given"
     elif exact:

@@ -147,6 +147,16 @@ def _lines(path: Path, before: int, block: bytes) -> list[str]:
 # ---- writing --------------------------------------------------------------------------------------------------------
 
 
+def check_folder(place: Path, words: str) -> None:
+    """Refuse a place that is no folder and cannot become one, or that cannot be written to; `words` says so around {}."""
+    while not place.exists():
+        place = place.parent
+    if not place.is_dir():
+        raise NotADirectoryError(words.format(f"{place} is a file, and a folder is needed there"))
+    if not os.access(place, os.W_OK | os.X_OK):
+        raise PermissionError(words.format(f"{place} cannot be written to"))
+
+
 @contextmanager
 def replacing(path) -> Iterator[BinaryIO]:
     """A file to write bytes to, packed if the name ends in .gz; it takes its name at the very end, or the old file stays."""

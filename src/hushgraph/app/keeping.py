@@ -12,6 +12,7 @@ from pathlib import Path
 
 from hushgraph.privacy.ledger import Ledger
 from hushgraph.privacy.release import Release
+from hushgraph.text_files import check_folder
 
 FOLDER = "hushgraph-releases"
 
@@ -33,15 +34,7 @@ class Kept:
 def keeping_place(keep, ledger: Ledger) -> Path:
     """The folder that releases are written to, beside the ledger if none is given; refused before anything is charged."""
     place = (ledger.path.absolute().parent / FOLDER if keep is None else Path(keep)).absolute()
-    there = place
-    while not there.exists():
-        there = there.parent
-    if not there.is_dir():
-        msg = f"keep= must be a folder for the releases, and {str(there)!r} is a file; give another place"
-        raise NotADirectoryError(msg)
-    if not os.access(there, os.W_OK | os.X_OK):
-        msg = f"keep= must be a folder for the releases, and {str(there)!r} cannot be written to; give another place"
-        raise PermissionError(msg)
+    check_folder(place, "keep= must be a folder for the releases: {}; give another place")
     return place
 
 

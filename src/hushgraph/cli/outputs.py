@@ -106,12 +106,6 @@ def _exists(path: Path) -> str:
 
 def _check_room(path: Path) -> None:
     """Refuse a place where nothing can be written."""
-    place = path.absolute().parent
-    while not place.exists():
-        place = place.parent
-    if not place.is_dir():
-        msg = f"{place} is a file, and a folder is needed there; choose another place"
-        raise NotADirectoryError(msg)
-    if not os.access(place, os.W_OK | os.X_OK):
-        msg = f"{place} cannot be written to; choose another place"
-        raise PermissionError(msg)
+    from hushgraph.text_files import check_folder
+
+    check_folder(path.absolute().parent, "{}; choose another place")

@@ -142,8 +142,7 @@ class _Transform:
         return kept[key]
 
     def forward(self, signals, out, moments):
-        layout = self.layout
-        self._launch("gather", layout.n, self.columns, layout.order, signals, layout.n, self.terms, layout.stride)
+        self._reorder(self.columns, signals, self.terms)
         if moments.shape[1]:
             self._climb(out, moments)
         else:
@@ -151,11 +150,9 @@ class _Transform:
             self._mix(*self._batches()[-1], out)
 
     def inverse(self, bands, out):
-        layout, planes = self.layout, self.columns * self.n_bands
-        self._launch("gather", layout.n, planes, layout.order, bands, layout.n, self.bands, layout.stride)
+        self._reorder(self.columns * self.n_bands, bands, self.bands)
         self._replay("inverse", self._descend)
-        last = self.terms[self._place(self.n_terms - 1)]
-        self._launch("scatter", layout.n, self.columns, layout.order, last, layout.stride, out, layout.n)
+        self._reorder(self.columns, self.terms[self._place(self.n_terms - 1)], out, back=True)
 
     # terms go round in two halves of TERMS places: while one half is added into the bands, the other is filled
 
@@ -297,9 +294,12 @@ class _Transform:
                 if 0 <= place < moments.shape[1]:
                     moments[:, place] = sums[:, k - first, kind]
 
-    def _launch(self, name: str, n: int, planes: int, order, source, source_stride: int, target, target_stride: int):
-        _kernel(name, self.dtype)(
-            *_grid(n), (np.int32(n), np.int32(planes), order, source, np.int64(source_stride), target, np.int64(target_stride))
+    def _reorder(self, planes: int, source, target, *, back: bool = False):
+        """From nodes to rows, or back."""
+        layout, strides = self.layout, (self.layout.stride, self.layout.n) if back else (self.layout.n, self.layout.stride)
+        _kernel("reorder", self.dtype, "true" if back else "false")(
+            *_grid(layout.n),
+            (np.int32(layout.n), np.int32(planes), layout.order, source, np.int64(strides[0]), target, np.int64(strides[1])),
         )
 
 
@@ -320,7 +320,7 @@ def _source() -> str:
 
 
 @cache
-def _kernel(name: str, dtype: np.dtype, *sizes: int | np.dtype):
+def _kernel(name: str, dtype: np.dtype, *sizes: int | str | np.dtype):
     """A kernel for one type of numbers and these sizes. Without fused multiply-add: sums are those of the processor."""
     words = [_NAMES[part.char] if isinstance(part, np.dtype) else str(part) for part in (dtype, *sizes)]
     whole, options = f"{name}<{', '.join(words)}>", ("-std=c++17", *OPTIONS, f"-DSTEP_THREADS={STEP_THREADS}")

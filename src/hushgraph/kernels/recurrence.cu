@@ -173,21 +173,13 @@ __global__ void unmix(int n, i64 stride, int columns, int n_bands, const T* thet
     }
 }
 
-// planes in node order to planes in row order, and back
-template <typename T>
-__global__ void gather(int n, int planes, const int* order, const T* from, i64 from_stride, T* to, i64 to_stride) {
+// planes in node order to planes in row order, or BACK
+template <typename T, bool BACK>
+__global__ void reorder(int n, int planes, const int* order, const T* from, i64 from_stride, T* to, i64 to_stride) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n) return;
-    int node = order[i];
-    for (int p = 0; p < planes; p++) to[p * to_stride + i] = from[p * from_stride + node];
-}
-
-template <typename T>
-__global__ void scatter(int n, int planes, const int* order, const T* from, i64 from_stride, T* to, i64 to_stride) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i >= n) return;
-    int node = order[i];
-    for (int p = 0; p < planes; p++) to[p * to_stride + node] = from[p * from_stride + i];
+    int source = BACK ? i : order[i], target = BACK ? order[i] : i;
+    for (int p = 0; p < planes; p++) to[p * to_stride + target] = from[p * from_stride + source];
 }
 
 // <a_s, a_s> and <a_s, a_s-1> of terms 0 .. count - 1 (the one before the first in `before`), summed over each block of rows
