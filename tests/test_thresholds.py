@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hushgraph as hg
+from hushgraph import sure_bins
 
 BETAS = [1.0, 1.5, 2.0, 3.7, 12.0, 40.0]
 NUDGE = 1 + 1e-13  # |x| / s * s may round to less than |x|; a hair more kills x, as it is meant
@@ -371,3 +372,32 @@ def test_oracle_is_at_least_as_good_as_sure(rule, level):
     for m in range(20):
         errors = [error_at(F[:, :, m], truth_F, t[:, m, None], rule, None) for t in (oracle, by_sure)]
         assert errors[0] <= errors[1] * (1 + 1e-12)
+
+
+def test_sums_over_bins_do_not_depend_on_order_or_parts():
+    rng = np.random.default_rng(3)
+    x, g = 10 ** rng.uniform(-6, 6, 20_000) * rng.choice([-1, 1], 20_000), rng.uniform(size=20_000)
+    z, moved = np.abs(x), rng.permutation(20_000)
+    top, *sizes = sure_bins.extremes(z, x, g)
+    base = sure_bins.lowest_bin(top), sure_bins.units_of(*sizes), 2.0
+    whole, mixed, parts = (np.zeros((sure_bins.BINS, sure_bins.WORDS), np.int64) for _ in range(3))
+    sure_bins.add_to_bins(z, x, g, *base, whole)
+    sure_bins.add_to_bins(z[moved], x[moved], g[moved], *base, mixed)
+    for part in np.array_split(moved, 7):
+        sure_bins.add_to_bins(z[part], x[part], g[part], *base, parts)
+    np.testing.assert_array_equal(mixed, whole)
+    np.testing.assert_array_equal(parts, whole)
+    assert np.cumsum(x**2)[-1] != np.cumsum(x[moved] ** 2)[-1]  # sums of floats do
+    words = whole.sum(axis=0).astype(object)
+    assert (words[0] * 2**32 + words[1]) * base[1][0] * 2.0**-32 == pytest.approx(np.sum(x**2), rel=1e-14)
+    assert whole[:, 8].sum() == 20_000
+
+
+@pytest.mark.parametrize("rule", ["soft", "james_stein"])
+@pytest.mark.parametrize("scaled", [False, True])
+def test_thresholds_do_not_depend_on_the_numbers_of_nodes(rule, scaled):
+    rng = np.random.default_rng(4)
+    for n in (30, 3000, 60_000):
+        F, weights, moved = rng.standard_t(3, size=(3, n)), rng.uniform(0, 1, (3, n)), rng.permutation(n)
+        there = hg.sure_thresholds(F[:, moved], weights[:, moved], sigma=0.7, rule=rule, scaled=scaled)
+        np.testing.assert_array_equal(there, hg.sure_thresholds(F, weights, sigma=0.7, rule=rule, scaled=scaled))

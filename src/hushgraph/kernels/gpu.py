@@ -18,7 +18,7 @@ from hushgraph.kernels.quads import Quads
 from hushgraph.kernels.quads import prepare as prepare_quads
 
 TERMS, FEWEST_TERMS = 51, 4  # terms of the recurrence that are added into the bands at once, as far as there is room
-SHARE = 1 / 4  # of the free memory that terms may take
+SHARE = 1 / 8  # of the free memory that terms may take
 THREADS = 256
 MOST_BANDS, MOST_TERMS = 8, 17  # bands, or terms, that a thread sums at a time
 COLUMNS = (8, 4, 2, 1)  # signals that go side by side
