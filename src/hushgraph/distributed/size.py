@@ -1,0 +1,75 @@
+"""How much memory a task takes, and so how many nodes a partition may own; how long the whole takes.
+
+The numbers per row were measured (benchmarks/distributed.py).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from hushgraph.checks import checked_number, shown
+
+BASE = 0.35e9  # bytes of a process with its compiled code, before any data
+USUAL, LEAST = 4_000_000, 20_000  # nodes that a partition owns, where memory allows; and at least, unless partitions= says so
+_UNITS = {"": 1.0, "b": 1.0, "kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12, "kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40}
+
+
+def bytes_of(memory) -> float | None:
+    """A number of bytes, from a number or a text like '3GB'.
+
+    >>> bytes_of("3GB"), bytes_of("1.5 GiB") == 1.5 * 2**30
+    (3000000000.0, True)
+    """
+    if memory is None:
+        return None
+    if isinstance(memory, str):
+        match = re.fullmatch(r"\s*([0-9.]+)\s*([a-zA-Z]*)\s*", memory)
+        if match is None or match[2].lower() not in _UNITS or match[1].count(".") > 1 or match[1] == ".":
+            msg = f"memory must be a number of bytes, or a text like '3GB'; got {shown(memory)}"
+            raise ValueError(msg)
+        memory = float(match[1]) * _UNITS[match[2].lower()]
+    return checked_number("memory", memory, f"a number of bytes above {BASE:.2g}, or a text like '3GB'", above=BASE)
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What the size of a task depends on: entries per row, number of scales, bytes of a value, whether edges differ in weight."""
+
+    entries: float
+    n_scales: int
+    weighted: bool = False
+    scaled: bool = False
+    kept_probes: int = 1
+    value: int = 8
+
+    @property
+    def layout(self) -> float:
+        """Bytes per row of the matrix as kernels take it."""
+        return 8 + 2 * 4 * self.entries + (8 * self.entries + 8 if self.weighted else 0)
+
+    @property
+    def forward(self) -> float:
+        """Bytes per row of a transform: the last two terms twice, bands in two orders, signal and probe."""
+        return self.layout + 4 * 8 + 2 * 8 * self.n_scales + 3 * 8 + 8
+
+    @property
+    def inverse(self) -> float:
+        """Bytes per row of the way back: coefficients, slopes, and the bands in the order of the rows."""
+        return self.layout + 4 * 8 + 3 * 8 * self.n_scales + 2 * 8 + 8 + (8 * self.n_scales if self.scaled else 0)
+
+    @property
+    def grow(self) -> float:
+        """Bytes per row while a ghost zone is built."""
+        return 3 * 4 * self.entries + (2 * 8 * self.entries if self.weighted else 0) + 60 + 4 * self.entries
+
+    @property
+    def per_row(self) -> float:
+        return max(self.forward, self.inverse, self.grow)
+
+
+def nodes_per_partition(shape: Shape, memory: float | None, growth: float) -> int:
+    """Owned nodes such that a task stays below the memory."""
+    if memory is None:
+        return USUAL
+    return max(1, min(USUAL, int(0.9 * (memory - BASE) / (shape.per_row * growth))))
