@@ -66,7 +66,7 @@ def prepare(
     laplacian: Laplacian = "combinatorial",
     weight: str | bool | None = None,
     duplicates: Duplicates = "error",
-    most_ghosts: float = MOST_GHOSTS,
+    most_ghosts: float | None = None,
     client=None,
     progress: Watcher | None = None,
 ) -> Prepared:
@@ -93,15 +93,15 @@ def prepare(
         As in `chebyshev_frame`; the Laplacian is "combinatorial" or "normalized".
     lambda_max : float, optional
         The largest eigenvalue, where it is known; it decides the number of scales.
-    most_ghosts : float
-        Ghosts per owned node above which the graph is refused.
+    most_ghosts : float, optional
+        Ghosts per owned node above which the graph is refused; by default 3, or three quarters of all other nodes.
     client : distributed.Client, optional
         Whose workers run the tasks; None: this process runs them one after the other.
     """
     settings = _Settings(
         checked_count("degree", degree, 1), damping, float(base), plateau, n_scales, lambda_max,
         choose("laplacian", laplacian, ("combinatorial", "normalized")), str(weight), choose("duplicates", duplicates, get_args(Duplicates)),
-        checked_number("most_ghosts", most_ghosts, "a number above 0", above=0),
+        None if most_ghosts is None else checked_number("most_ghosts", most_ghosts, "a number above 0", above=0),
     )  # fmt: skip
     with watching(checked_watcher(progress)):
         job = _Job.of(edges, Path(workdir).resolve(), n, coords, partitions, by, _memory_of(memory, client), settings, weight)
@@ -109,7 +109,7 @@ def prepare(
             return known
         runner = Runner(client, STAGES, job.token)
         rows = _rows_of_graph(job) if isinstance(edges, Graph) else _rows_of_files(job, runner)
-        zone = _zone(rows, settings)
+        zone = _zone(rows, settings, job.parts)
         zones = runner.run("zones", grow, [(job.work, part, zone) for part in range(job.parts)])
         return _finished(job, rows, zones, zone, runner.dashboard)
 
@@ -134,7 +134,7 @@ class _Settings:
     laplacian: str
     weight: str
     duplicates: Duplicates
-    most_ghosts: float
+    most_ghosts: float | None
 
     @property
     def depth(self) -> int:
@@ -252,12 +252,18 @@ def _rows_of_files(job: _Job, runner: Runner) -> list[dict[str, Any]]:
     return rows
 
 
-def _zone(rows: list[dict[str, Any]], settings: _Settings) -> Zone:
+def _zone(rows: list[dict[str, Any]], settings: _Settings, parts: int) -> Zone:
     lightest, heaviest = min(row["lightest"] for row in rows), max(row["heaviest"] for row in rows)
     least, most = min(row["least_degree"] for row in rows), max(row["most_degree"] for row in rows)
     normalized = settings.laplacian == "normalized"
     uniform = lightest >= heaviest and (not normalized or least >= most)
-    return Zone(settings.depth, settings.most_ghosts, uniform, normalized, most)
+    ghosts = most_ghosts_of(parts) if settings.most_ghosts is None else settings.most_ghosts
+    return Zone(settings.depth, ghosts, uniform, normalized, most)
+
+
+def most_ghosts_of(parts: int) -> float:
+    """Ghosts per owned node above which partitions do not pay: they would hold most of the graph, or cost a multiple of it."""
+    return min(MOST_GHOSTS, 0.75 * (parts - 1)) if parts > 1 else MOST_GHOSTS
 
 
 def _finished(job: _Job, rows, zones, zone: Zone, dashboard) -> Prepared:
