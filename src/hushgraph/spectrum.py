@@ -44,8 +44,8 @@ def _next_lanczos_vector(blocks, w, v, v_previous, alpha, beta):
     return norms
 
 
-def largest_eigenvalue(layout, diagonal, *, tolerance, max_steps=300):
-    """Top eigenvalue by Lanczos, to a relative tolerance; returns (value, steps).
+def largest_eigenvalue(layout, diagonal, *, tolerance, max_steps=300, enough=np.inf):
+    """Top eigenvalue by Lanczos, to a relative tolerance, or a lower bound on it that is `enough`; returns (value, steps).
 
     No re-orthogonalisation: lost orthogonality repeats converged values but never spoils the largest one.
     The start leans towards nodes of high degree, where the top eigenvector lives.
@@ -61,7 +61,7 @@ def largest_eigenvalue(layout, diagonal, *, tolerance, max_steps=300):
         values, vectors = linalg.eigh_tridiagonal(alphas, betas, select="i", select_range=(max(0, step - 2), step - 1))
         top, residual = values[-1], beta_next * abs(vectors[-1, -1])
         gap = top - values[0] if step > 1 else 0.0  # the error of a Ritz value is about residual^2 / gap
-        if residual <= tolerance * top or (step > 10 and 4 * residual**2 <= tolerance * top * gap):
+        if top > enough or residual <= tolerance * top or (step > 10 and 4 * residual**2 <= tolerance * top * gap):
             return float(top), step
         betas.append(beta_next)
         v_previous *= 1 / beta_next

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from hushgraph.distributed.rows import row_sums
+from hushgraph.distributed.rows import find, row_sums
 from hushgraph.distributed.store import Output, part_folder, read_array
 from hushgraph.kernels.cpu import cores_for
 from hushgraph.kernels.layout import Layout, prepare
@@ -39,6 +39,7 @@ class Zone:
     uniform: bool
     normalized: bool
     most_degree: float
+    enough: float = np.inf  # largest eigenvalue from which on the number of scales is certain
 
 
 class Shelf:
@@ -170,7 +171,7 @@ def _localised(nodes, order, starts, columns, data):
     found, weights, size = np.empty(len(columns), np.int32), np.empty(len(data)), 0
     for i in range(len(nodes)):
         for p in range(starts[order[i]], starts[order[i] + 1]):
-            j = _find(nodes, columns[p], i)
+            j = find(nodes, columns[p], i)
             if j >= 0:
                 found[size] = j
                 if len(data):
@@ -178,27 +179,6 @@ def _localised(nodes, order, starts, columns, data):
                 size += 1
         local_starts[i + 1] = size
     return local_starts, found[:size].copy(), weights[: size if len(data) else 0].copy()
-
-
-@njit(cache=True)
-def _find(nodes, node, near):
-    """Place of a node in ascending ones, looked for in growing steps from `near`; -1 if it is not there."""
-    low, high, step = near, near, 1
-    if node < nodes[near]:
-        while low > 0 and nodes[low] > node:
-            high, low = low, max(0, low - step)
-            step *= 2
-    else:
-        while high < len(nodes) - 1 and nodes[high] < node:
-            low, high = high, min(len(nodes) - 1, high + step)
-            step *= 2
-    while low < high:
-        middle = (low + high) // 2
-        if nodes[middle] < node:
-            low = middle + 1
-        else:
-            high = middle
-    return low if nodes[low] == node else -1
 
 
 # ---- the partition as a graph ------------------------------------------------------------------------------------------
@@ -237,7 +217,7 @@ def _spectrum(layout: Layout, degrees: np.ndarray, own: np.ndarray, entries: int
         return {"quotients": [0.0], "eigenvalue": 0.0, "steps": 0}
     rows = (degrees > 0).astype(float)[layout.order] if zone.normalized else degrees[layout.order]
     with cores_for(len(rows)):
-        top, steps = largest_eigenvalue(layout, rows, tolerance=TOLERANCE)
+        top, steps = largest_eigenvalue(layout, rows, tolerance=TOLERANCE, enough=zone.enough)
         quotients = np.zeros(1)
         if not zone.normalized:
             mine = np.zeros(len(rows), dtype=bool)

@@ -84,7 +84,7 @@ def prepare(
     coords : (n, 2) or (n, 3) array, or a .npy file, optional
         Places of the nodes: partitions become boxes, which have the smallest ghost zones.
     partitions : int, optional
-        How many; by default as many as the memory asks for, of at most 4 million nodes each.
+        How many; by default as many as the memory asks for, of at most 5 million nodes each.
     by : {"coordinates", "ordering", "rcm"}, optional
         Boxes of coordinates, ranges of node numbers, or (a graph in memory) ranges of the reverse Cuthill-McKee order.
     memory : str or float, optional
@@ -258,7 +258,21 @@ def _zone(rows: list[dict[str, Any]], settings: _Settings, parts: int) -> Zone:
     normalized = settings.laplacian == "normalized"
     uniform = lightest >= heaviest and (not normalized or least >= most)
     ghosts = most_ghosts_of(parts) if settings.most_ghosts is None else settings.most_ghosts
-    return Zone(settings.depth, ghosts, uniform, normalized, most)
+    unweighted = lightest >= 1.0 >= heaviest
+    enough = last_step_below(2 * most, settings.base) if unweighted and not normalized else np.inf
+    return Zone(settings.depth, ghosts, uniform, normalized, most, enough)
+
+
+def last_step_below(value: float, base: float) -> float:
+    """Eigenvalues between this and `value`, a bound on them, all make the same number of scales.
+
+    >>> [last_step_below(x, 2.0) for x in (8.0, 9.0)], count_scales(4.1), count_scales(8.0), count_scales(8.1)
+    ([4.00000001, 8.00000001], 5, 5, 6)
+    """
+    step = 1.0
+    while step * base * (1 + 1e-9) < value:
+        step *= base
+    return step * (1 + 2.5e-9) if value > step else np.inf
 
 
 def most_ghosts_of(parts: int) -> float:
@@ -315,9 +329,7 @@ def _spectrum(rows, zones, zone: Zone, settings: _Settings, entries: int, unit: 
         )
         return Spectrum(top, upper, "given", upper_from), []
     top = min(max(one["eigenvalue"] for one in zones), upper)
-    top_from = (
-        f"the largest of {len(zones)} partitions with their ghosts (Lanczos, relative tolerance {TOLERANCE:g}): a lower bound"
-    )
+    top_from = f"the largest of {len(zones)} partitions with their ghosts (Lanczos, relative tolerance {TOLERANCE:g}): a lower bound; it says the number of scales"
     fewest, most = (count_scales(unit * value, base=settings.base) for value in (top, min(top * (1 + 2 * TOLERANCE), upper)))
     notes = []
     if fewest != most and settings.n_scales is None:

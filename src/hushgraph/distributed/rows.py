@@ -54,7 +54,7 @@ def build_rows(work: Path, part: int, n_pieces: int, weighted: bool, merging: st
         return known
     ends, weights = _gathered(work, part, n_pieces, weighted)
     nodes = owned_nodes(work, part)
-    starts, columns, data = _placed(np.searchsorted(nodes, ends[:, 0]).astype(np.int32), ends[:, 1], weights, len(nodes))
+    starts, columns, data = _placed(_ranks(nodes, ends[:, 0]), ends[:, 1], weights, len(nodes))
     del ends, weights
     size, i, j, one, other = _united(starts, columns, data, MERGING[merging])  # type: ignore[index]
     if size < 0:
@@ -87,7 +87,7 @@ def write_part_rows(out: Output, nodes, starts, columns, data) -> dict[str, Any]
             "least_degree": float(some.min(initial=np.inf)),
             "most_degree": float(degrees.max(initial=0.0)),
             "linked": len(some),
-            "fingerprint": int(_fingerprint(nodes.astype(np.int64), starts, columns, np.empty(0) if data is None else data)),
+            "fingerprint": int(_fingerprint(nodes.astype(np.int64), starts, columns, _bits(data))),
         }
     )
 
@@ -123,6 +123,36 @@ def _gathered(work: Path, part: int, n_pieces: int, weighted: bool):
         if weighted:
             weights.append(np.asarray(piece.load("weights", whole=False)[first:last]))
     return np.concatenate(ends), np.concatenate(weights) if weighted else np.empty(0)
+
+
+@njit(cache=True)
+def _ranks(nodes, wanted):
+    """Places of these nodes among ascending ones, each looked for from the one before."""
+    found, near = np.empty(len(wanted), np.int32), 0
+    for k in range(len(wanted)):
+        near = found[k] = find(nodes, wanted[k], near)
+    return found
+
+
+@njit(cache=True)
+def find(nodes, node, near):
+    """Place of a node in ascending ones, looked for in growing steps from `near`; -1 if it is not there."""
+    low, high, step = near, near, 1
+    if node < nodes[near]:
+        while low > 0 and nodes[low] > node:
+            high, low = low, max(0, low - step)
+            step *= 2
+    else:
+        while high < len(nodes) - 1 and nodes[high] < node:
+            low, high = high, min(len(nodes) - 1, high + step)
+            step *= 2
+    while low < high:
+        middle = (low + high) // 2
+        if nodes[middle] < node:
+            low = middle + 1
+        else:
+            high = middle
+    return low if nodes[low] == node else -1
 
 
 @njit(cache=True)
@@ -185,13 +215,17 @@ def _united(starts, columns, data, merging):
     return size, 0, np.int64(0), 0.0, 0.0
 
 
+def _bits(data: np.ndarray | None) -> np.ndarray:
+    """Those of the weights, or of one for all."""
+    return np.ones(1).view(np.uint64) if data is None or not len(data) else data.view(np.uint64)
+
+
 @njit(cache=True)
-def _fingerprint(nodes, starts, columns, data):
+def _fingerprint(nodes, starts, columns, bits):
     """A number of 64 bits for the entries, the same in any order: it tells graphs apart, it does not protect."""
     total = np.uint64(0)
     for i in range(len(nodes)):
         own = _scrambled(np.uint64(nodes[i]))
         for k in range(starts[i], starts[i + 1]):
-            weight = np.array([data[k] if data.size else 1.0]).view(np.uint64)[0]
-            total += _scrambled((own ^ _scrambled(np.uint64(columns[k]))) + weight)
+            total += _scrambled((own ^ _scrambled(np.uint64(columns[k]))) + bits[k if len(bits) > 1 else 0])
     return total

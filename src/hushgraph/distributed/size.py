@@ -1,6 +1,6 @@
 """How much memory a task takes, and so how many nodes a partition may own; how long the whole takes.
 
-The numbers per row were measured (benchmarks/distributed.py).
+The numbers per row were measured (benchmarks/scaling.py).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from hushgraph.checks import checked_number, shown
 
 BASE = 0.35e9  # bytes of a process with its compiled code, before any data
-USUAL, LEAST = 4_000_000, 20_000  # nodes that a partition owns, where memory allows; and at least, unless partitions= says so
+USUAL, LEAST = 5_000_000, 20_000  # nodes that a partition owns, where memory allows; and at least, unless partitions= says so
 _UNITS = {"": 1.0, "b": 1.0, "kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12, "kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40}
 
 
