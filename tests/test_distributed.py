@@ -4,13 +4,14 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import hushgraph as hg
-from hushgraph.distributed import denoise, prepare, resume
+from hushgraph.distributed import denoise, plan, prepare, resume
 from hushgraph.distributed.ghosts import TooManyGhostsError
 from hushgraph.distributed.store import Output, drafted, read_json
 
@@ -279,6 +280,89 @@ def test_another_preparation_is_refused(tmp_path):
         prepare(graph, tmp_path / "other")
     with pytest.raises(ValueError, match="run prepare"):
         denoise(tmp_path / "other", noisy, sigma=1.0)
+
+
+# ---- plans and commands ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("parts", [2, 5])
+def test_a_plan_says_what_happens(tmp_path, parts):
+    graph = hg.datasets.grid(300, 300)
+    found = plan(graph, partitions=parts, degree=30, method="sgwt_sure")
+    done = prepare(graph, tmp_path / "work", partitions=parts, degree=30)
+    assert found.n_scales == done.n_scales
+    assert found.growth == pytest.approx(done.growth, rel=0.3)
+    result = denoise(tmp_path / "work", noisy_on(graph), sigma=1.0, method="sgwt_sure", keep=True)
+    size = sum(path.stat().st_size for path in (tmp_path / "work").rglob("*") if path.is_file())
+    assert found.disk == pytest.approx(size, rel=0.3)
+    tasks = len(list((tmp_path / "work" / "parts").glob("*/*.json"))) + len(list(result.folder.glob("0*/*.json")))
+    assert found.tasks == pytest.approx(tasks, rel=0.3)
+    assert "ghosts" in str(found)
+
+
+def test_a_plan_from_a_region(tmp_path, monkeypatch):
+    graph = hg.datasets.grid(300, 300)
+    write_edges(tmp_path / "edges", graph, 2)
+    settings = {"partitions": 9, "degree": 20, "coords": graph.coords}
+    whole = plan(tmp_path / "edges", **settings)
+    planning = sys.modules["hushgraph.distributed.plan"]
+    monkeypatch.setattr(planning, "WHOLE", 1000)
+    monkeypatch.setattr(planning, "REGION", 10_000)
+    region = plan(tmp_path / "edges", **settings)
+    assert "counted in" in region.counted
+    assert region.growth == pytest.approx(whole.growth, rel=0.3)
+    write_edges(tmp_path / "small", scale_free(20_000), 2)
+    with pytest.raises(TooManyGhostsError, match="leave it"):
+        plan(tmp_path / "small", partitions=9)
+
+
+def test_a_plan_refuses_a_small_world_at_once():
+    graph = scale_free(50_000)
+    plan(hg.datasets.grid(60, 60), partitions=2, degree=5)  # compiled
+    start = time.perf_counter()
+    with pytest.raises(TooManyGhostsError, match=r"ghosts or more after \d of 100 hops.*one machine.*GPU"):
+        plan(graph, partitions=8)
+    assert time.perf_counter() - start < 5
+
+
+def test_memory_decides_the_partitions():
+    graph = hg.datasets.grid(1000, 1000)
+    assert plan(graph, degree=20).partitions == 1
+    small = plan(graph, degree=20, memory="500MB")
+    assert small.partitions > 1
+    assert small.memory_per_task < 500e6
+    with pytest.raises(ValueError, match="memory must be"):
+        plan(graph, memory="much")
+
+
+def test_commands(tmp_path, monkeypatch):
+    from typer.testing import CliRunner
+
+    from hushgraph.cli import app
+
+    monkeypatch.chdir(tmp_path)
+    graph = hg.datasets.grid(60, 60)
+    write_edges(tmp_path / "edges", graph, 2)
+    noisy = noisy_on(graph)
+    np.save("noisy.npy", noisy)
+
+    def run(*words):
+        done = CliRunner().invoke(app, ["distributed", *words, "--json"])
+        return done.exit_code, json.loads(done.stdout)
+
+    cut = ["--partitions", "2", "--most-ghosts", "9"]
+    assert run("plan", "edges", *cut)[1]["partitions"] == 2
+    code, facts = run("prepare", "edges", "--work", "work", *cut)
+    assert (code, facts["n"], facts["partitions"]) == (0, 3600, 2)
+    code, facts = run("denoise", "work", "noisy.npy", "--sigma", "1", "-o", "clean")
+    one = hg.denoise(graph, noisy, sigma=1.0, method="sgwt_scaled")
+    assert code == 0
+    np.testing.assert_array_equal(facts["thresholds"], one.thresholds)
+    assert len(list((tmp_path / "clean").glob("*.parquet"))) == 2
+    assert run("resume", "work")[1]["risk"] == facts["risk"]
+    code, facts = run("prepare", "edges", "--work", "work", "--partitions", "3")
+    assert code == 2
+    assert "another preparation" in facts["error"]
 
 
 # ---- refusals ------------------------------------------------------------------------------------------------------

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import time
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -225,21 +224,16 @@ def _carried_out(run: Run, facts: dict[str, Any], client, keep: bool) -> Denoise
 
 
 def _worked_out(run: Run, facts: dict[str, Any], runner: Runner) -> dict[str, Any]:
-    parts, timings = facts["partitions"], {}
+    parts = facts["partitions"]
     variance = 1.0 if run.sigma is None else run.sigma**2
 
     def stage(name: str, task, *more) -> list[dict[str, Any]]:
-        start = time.perf_counter()
-        found = runner.run(name, task, [(run, part, *more) for part in range(parts)])
-        timings[name] = time.perf_counter() - start
-        return found
+        return runner.run(name, task, [(run, part, *more) for part in range(parts)])
 
     found = stage("transform", tasks.transform)
     if run.scaled:
         found = stage("scales", tasks.scales, *_regressed(run, stage, parts))
-    start = time.perf_counter()
     t = least_sure(run, runner, parts, [one["extremes"] for one in found], variance)
-    timings["thresholds"] = time.perf_counter() - start
     terms = stage("finish", tasks.finish, t.tolist())
     risk = _risk(run, facts["n"], terms, variance)
     stated = read_json(run.folder / "run.json") or {}
@@ -250,7 +244,7 @@ def _worked_out(run: Run, facts: dict[str, Any], runner: Runner) -> dict[str, An
         "sigma": run.sigma,
         "thresholds": t.tolist(),
         **risk,
-        "timings": timings,
+        "timings": runner.timings,
     }
 
 

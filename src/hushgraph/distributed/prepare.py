@@ -45,6 +45,7 @@ class Prepared:
     lambda_max: float
     lambda_upper: float
     notes: tuple[str, ...]
+    timings: dict[str, float]
     dashboard: str | None = None
 
 
@@ -104,20 +105,20 @@ def prepare(
         None if most_ghosts is None else checked_number("most_ghosts", most_ghosts, "a number above 0", above=0),
     )  # fmt: skip
     with watching(checked_watcher(progress)):
-        job = _Job.of(edges, Path(workdir).resolve(), n, coords, partitions, by, _memory_of(memory, client), settings, weight)
+        job = _Job.of(edges, Path(workdir).resolve(), n, coords, partitions, by, memory_of(memory, client), settings, weight)
         if (known := job.known()) is not None:
             return known
         runner = Runner(client, STAGES, job.token)
         rows = _rows_of_graph(job) if isinstance(edges, Graph) else _rows_of_files(job, runner)
         zone = _zone(rows, settings, job.parts)
         zones = runner.run("zones", grow, [(job.work, part, zone) for part in range(job.parts)])
-        return _finished(job, rows, zones, zone, runner.dashboard)
+        return _finished(job, rows, zones, zone, runner)
 
 
 def prepared(workdir) -> Prepared:
     """What a prepared folder holds."""
     work, found = Path(workdir), manifest_of(workdir)
-    names = ("n", "n_edges", "partitions", "growth", "n_scales", "lambda_max", "lambda_upper")
+    names = ("n", "n_edges", "partitions", "growth", "n_scales", "lambda_max", "lambda_upper", "timings")
     return Prepared(folder=work, notes=tuple(found["notes"]), **{name: found[name] for name in names})
 
 
@@ -158,9 +159,9 @@ class _Job:
 
     @classmethod
     def of(cls, edges, work: Path, n, coords, partitions, by, memory, settings: _Settings, weight) -> _Job:
-        graph, pieces, columns = (edges, [], None) if isinstance(edges, Graph) else (None, *_pieces(edges, weight))
-        coords = graph.coords if graph is not None and coords is None else _coords(coords)
-        n = graph.n if graph is not None else _count(n, pieces, columns, coords)
+        graph, pieces, columns = (edges, [], None) if isinstance(edges, Graph) else (None, *pieces_and_columns(edges, weight))
+        coords = graph.coords if graph is not None and coords is None else coords_of(coords)
+        n = graph.n if graph is not None else count_nodes(n, pieces, columns, coords)
         if n == 0:
             msg = "the graph has no nodes: there is nothing to prepare"
             raise ValueError(msg)
@@ -180,24 +181,24 @@ class _Job:
         return prepared(self.work) if read_json(self.work / "manifest.json") is not None else None
 
 
-def _pieces(edges, weight):
+def pieces_and_columns(edges, weight):
     files = edge_files.files_of(edges)
     return edge_files.pieces_of(files), edge_files.columns_of(files[0], weight)
 
 
-def _count(n, pieces, columns, coords) -> int:
+def count_nodes(n, pieces, columns, coords) -> int:
     least = edge_files.largest_node(pieces, columns) + 1
     n = (least if coords is None else len(coords)) if n is None else n
     return checked_count("n", n, least, MAX_NODES, note=f" (the edges name node {least - 1})")
 
 
-def _coords(coords):
+def coords_of(coords):
     return (
         read_array(Path(coords), whole=False) if isinstance(coords, str | Path) else None if coords is None else np.asarray(coords)
     )
 
 
-def _memory_of(memory, client) -> float | None:
+def memory_of(memory, client) -> float | None:
     if memory is None and client is not None:
         limits = [worker["memory_limit"] for worker in client.scheduler_info(n_workers=-1)["workers"].values()]
         return bytes_of(0.8 * min(limits)) if limits and min(limits) else None
@@ -266,8 +267,8 @@ def _zone(rows: list[dict[str, Any]], settings: _Settings, parts: int) -> Zone:
 def last_step_below(value: float, base: float) -> float:
     """Eigenvalues between this and `value`, a bound on them, all make the same number of scales.
 
-    >>> [last_step_below(x, 2.0) for x in (8.0, 9.0)], count_scales(4.1), count_scales(8.0), count_scales(8.1)
-    ([4.00000001, 8.00000001], 5, 5, 6)
+    >>> [round(last_step_below(x, 2.0), 6) for x in (8.0, 9.0)], count_scales(4.1), count_scales(8.0), count_scales(8.1)
+    ([4.0, 8.0], 5, 5, 6)
     """
     step = 1.0
     while step * base * (1 + 1e-9) < value:
@@ -280,7 +281,7 @@ def most_ghosts_of(parts: int) -> float:
     return min(MOST_GHOSTS, 0.75 * (parts - 1)) if parts > 1 else MOST_GHOSTS
 
 
-def _finished(job: _Job, rows, zones, zone: Zone, dashboard) -> Prepared:
+def _finished(job: _Job, rows, zones, zone: Zone, runner: Runner) -> Prepared:
     """The frame and the manifest."""
     settings, entries = job.settings, sum(row["entries"] for row in rows)
     lightest, heaviest = min(row["lightest"] for row in rows), max(row["heaviest"] for row in rows)
@@ -304,11 +305,11 @@ def _finished(job: _Job, rows, zones, zone: Zone, dashboard) -> Prepared:
         "unweighted": unweighted, "mean_degree": total / job.n or 1.0, "most_degree": zone.most_degree,
         "linked": sum(row["linked"] for row in rows), "graph_hash": f"{job.n}-{entries}-{fingerprint:016x}",
         "signal_hash": None if job.graph is None else job.graph.hash,
-        "partition_hash": _hash_of(job.work / "owner.npy"), "notes": notes,
+        "partition_hash": _hash_of(job.work / "owner.npy"), "notes": notes, "timings": runner.timings,
     }  # fmt: skip
     write_json(job.work / "manifest.json", facts)
     found = prepared(job.work)
-    return Prepared(**{**found.__dict__, "dashboard": dashboard})
+    return Prepared(**{**found.__dict__, "dashboard": runner.dashboard})
 
 
 def _spectrum(rows, zones, zone: Zone, settings: _Settings, entries: int, unit: float) -> tuple[Spectrum, list[str]]:

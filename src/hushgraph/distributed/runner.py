@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -18,6 +19,7 @@ class Runner:
 
     def __init__(self, client, weights: dict[str, float], token: str):
         self.client, self.token = _checked_client(client), token
+        self.timings: dict[str, float] = {}
         total, low, self.shares = sum(weights.values()), 0.0, {}
         for stage, weight in weights.items():
             self.shares[stage] = low, min(low + weight / total, 1.0)
@@ -30,8 +32,11 @@ class Runner:
 
     def run(self, stage: str, task: Callable[..., dict], jobs: list[tuple]) -> list[dict[str, Any]]:
         """What the task returns for each job, in their order."""
+        start = time.perf_counter()
         with between(*self.shares.get(stage, (0.0, 1.0))):
-            return self._here(stage, task, jobs) if self.client is None else self._there(stage, task, jobs)
+            found = self._here(stage, task, jobs) if self.client is None else self._there(stage, task, jobs)
+        self.timings[stage] = time.perf_counter() - start
+        return found
 
     def _here(self, stage: str, task, jobs) -> list[dict[str, Any]]:
         found = []

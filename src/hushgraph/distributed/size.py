@@ -68,6 +68,29 @@ class Shape:
         return max(self.forward, self.inverse, self.grow)
 
 
+@dataclass(frozen=True)
+class Cost:
+    """CPU seconds of a run on one core, from measured seconds per edge, row and step of the recurrence."""
+
+    edges: int
+    rows: float  # of all partitions, ghosts included
+    degree: int
+    shape: Shape
+    transforms: int  # of a signal or a probe, there and back
+
+    @property
+    def prepare(self) -> float:
+        """Sorting edges, building rows, growing zones, the spectrum."""
+        return 1e-6 * (self.edges * (0.16 + 0.12) + self.rows * (0.25 + 0.25 * self.shape.entries))
+
+    @property
+    def denoise(self) -> float:
+        """Steps of the recurrence, and what is done once per row."""
+        step = 0.35 + 0.25 * self.shape.entries * (2.0 if self.shape.weighted else 1.0) + 0.35 * self.shape.n_scales
+        once = 60 + 110 * self.shape.n_scales * (1.5 if self.shape.scaled else 1.0)
+        return 1e-9 * self.rows * self.transforms * (step * self.degree + once)
+
+
 def nodes_per_partition(shape: Shape, memory: float | None, growth: float) -> int:
     """Owned nodes such that a task stays below the memory."""
     if memory is None:
