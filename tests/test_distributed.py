@@ -133,6 +133,35 @@ def test_normalized_laplacian(roads, tmp_path):
     assert_equal(denoise(tmp_path, noisy, sigma=1.0, method="sgwt_sure"), one)
 
 
+# ---- combinations --------------------------------------------------------------------------------------------------
+
+
+def assert_close(found, one):
+    np.testing.assert_allclose(found.read(), one.signal, rtol=1e-9, atol=1e-9 * np.abs(one.signal).max())
+    for name in ("risk", "risk_se", "probe_se"):
+        assert getattr(found, name) == pytest.approx(getattr(one, name), rel=1e-9)
+
+
+@pytest.mark.parametrize("parts", [1, 3])
+def test_let_adds_up(graph, parts, tmp_path):
+    prepare(graph, tmp_path / "work", partitions=parts, most_ghosts=ANY)
+    noisy, sizes = noisy_on(graph), np.random.default_rng(2).uniform(0.5, 2.0, graph.n)
+    for sigma, shift in ((1.0, 0.0), (sizes, 0.0), (1.0, 1e4)):
+        one = hg.denoise(graph, noisy + shift, sigma=sigma, method="let")
+        assert_close(denoise(tmp_path / "work", noisy + shift, sigma=sigma, method="let"), one)
+
+
+def test_auto_where_its_candidates_add_up(tmp_path):
+    graph = hg.datasets.grid(370, 370)
+    prepare(graph, tmp_path / "work", partitions=2, most_ghosts=ANY)
+    noisy = noisy_on(graph)
+    one = hg.denoise(graph, noisy, sigma=1.0, method="auto", refine=False)
+    assert_close(denoise(tmp_path / "work", noisy, sigma=1.0, method="auto", refine=False), one)
+    for settings, words in (({}, "refine=False"), ({"nonnegative": True, "refine": False}, "counts")):
+        with pytest.raises(ValueError, match=words):
+            denoise(tmp_path / "work", noisy, sigma=1.0, method="auto", **settings)
+
+
 def test_ghosts_one_hop_short_change_the_result(tmp_path, monkeypatch):
     graph = hg.datasets.grid(50, 60)
     noisy, found = noisy_on(graph), []
@@ -386,8 +415,9 @@ def test_small_worlds_are_refused(tmp_path):
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"method": "auto"}, "distributed run.*auto"),
-        ({"method": "counts"}, "each node with all others"),
+        ({"method": "auto"}, "up to 131,072 nodes; this one has 4,000.*let"),
+        ({"method": "counts"}, "whole graph at once.*one machine"),
+        ({"method": "let", "refine": True}, "second look.*refine=False"),
         ({"sigma": None}, "sigma must be given"),
         ({"signal": np.zeros(3)}, r"expected \(4000,\), got \(3,\)"),
         ({"signal": np.full(4000, np.nan)}, "4000 have none or NaN"),

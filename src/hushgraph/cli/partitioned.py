@@ -33,6 +33,7 @@ class Method(StrEnum):
 
     sgwt_sure = "sgwt_sure"
     sgwt_scaled = "sgwt_scaled"
+    let = "let"
 
 
 Edges = Annotated[

@@ -11,22 +11,25 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from hushgraph.auto import LARGE
 from hushgraph.checks import checked_count, checked_seed, checked_sigma, choose
-from hushgraph.distributed import tasks
+from hushgraph.distributed import let, tasks
 from hushgraph.distributed.edges import whole_address
 from hushgraph.distributed.runner import Runner
 from hushgraph.distributed.signals import opened_release, taken, write_part
 from hushgraph.distributed.store import VERSION, added, manifest_of, pieces, read_array, read_json, write_json
 from hushgraph.distributed.tasks import Run
 from hushgraph.distributed.thresholds import least_sure
+from hushgraph.filters import KEPT
 from hushgraph.local_noise import fit_of_products
 from hushgraph.observation import Noisy
 from hushgraph.progress import Watcher, checked_watcher, watching
 from hushgraph.risk import Law, default_probes
+from hushgraph.sgwt import RISK_PROBES
 from hushgraph.shrink import Rule, sure_exponent
 from hushgraph.sums import count_units, sum_of_units, unit_above
 
-Method = Literal["sgwt_sure", "sgwt_scaled"]
+Method = Literal["sgwt_sure", "sgwt_scaled", "let", "auto"]
 STAGES = {
     "transform": 8.0,
     "survey": 1.0,
@@ -38,6 +41,7 @@ STAGES = {
     "finish": 8.0,
     "write": 0.5,
 }
+COMBINED = ("let", "auto")  # methods that combine candidates
 _KEPT = ("finish", "write")  # stages whose marks stay when a run is finished
 
 
@@ -85,6 +89,7 @@ def denoise(
     seed: int = 0,
     nonnegative: bool = False,
     integer: bool = False,
+    refine: bool | None = None,
     output: str | Path | None = None,
     client=None,
     resume: bool = True,
@@ -102,8 +107,10 @@ def denoise(
         private do not belong here: release them first, and pass the release.
     sigma : float, (n,) array, or file like the signal
         Standard deviation of the noise, possibly one per node.
-    method : {"sgwt_sure", "sgwt_scaled"}
-        As in `hushgraph.denoise`.
+    method : {"sgwt_sure", "sgwt_scaled", "let", "auto"}
+        As in `hushgraph.denoise`. "let" and "auto" have no thresholds to search, and agree to about 1e-9 instead of to the bit.
+    refine : bool, optional
+        As in `hushgraph.denoise`; "auto" must be told False here, and needs more than 131,072 nodes.
     output : str or Path, optional
         Folder or address (fsspec) for the parquet files of the result, with the columns node and denoised; by default in the work folder.
     client : distributed.Client, optional
@@ -114,7 +121,7 @@ def denoise(
         Keep the files of all stages when the run is finished.
     """
     facts, work = manifest_of(workdir), Path(workdir).resolve()
-    _check_method(method)
+    _check_method(method, facts["n"], refine, nonnegative)
     sure_exponent(rule, beta)
     if isinstance(signal, Noisy):
         signal, sigma = opened_release(signal, sigma, facts)
@@ -132,6 +139,7 @@ def denoise(
     run = Run(
         work, work / "runs", path, checked_sigma(sigma) if one else None, noise, method, rule, beta, count,
         choose("law", law, get_args(Law)), checked_seed(seed), bool(nonnegative), bool(integer),
+        kept_probes_of(method, facts["n"], count),
     )  # fmt: skip
     run = _begun(run, facts, None if output is None else whole_address(output), resume)
     with watching(checked_watcher(progress)):
@@ -151,16 +159,28 @@ def resume(workdir, *, client=None, keep: bool = False, progress: Watcher | None
         return _carried_out(run, facts, client, keep)
 
 
-def _check_method(method) -> None:
-    if method in get_args(Method):
-        return
-    hints = {
-        "auto": "it looks at whole components and at many candidates on one machine; use 'sgwt_scaled'",
-        "counts": "it compares each node with all others; denoise a part of the graph with hushgraph.denoise",
-    }
-    hint = hints.get(method, "denoise on one machine with hushgraph.denoise, or choose one of these")
-    msg = f"method must be one of {', '.join(map(repr, get_args(Method)))} for a distributed run; got {method!r}: {hint}"
-    raise ValueError(msg)
+def kept_probes_of(method: str, n: int, count: int) -> int:
+    """Probes whose transforms are kept for standard errors, as on one machine."""
+    return int(np.clip(2**18 // n, 1, min(KEPT, count))) if method in COMBINED else min(count, RISK_PROBES)
+
+
+def _check_method(method, n: int, refine: bool | None, nonnegative: bool) -> None:
+    """Refuse what needs the whole graph at once."""
+    choose("refine", refine, (True, False, None))
+    reason = None
+    if method not in get_args(Method):
+        reason = (
+            f"method must be one of {', '.join(map(repr, get_args(Method)))}; got {method!r}, which needs the whole graph at once"
+        )
+    elif method == "auto" and n <= LARGE:
+        reason = f"method='auto' asks candidates that need the whole graph at once where it has up to {LARGE:,} nodes; this one has {n:,}"
+    elif method == "auto" and nonnegative:
+        reason = "method='auto' with nonnegative=True asks 'counts', which compares each node with all others"
+    elif refine or (method == "auto" and refine is None):
+        reason = "a second look at the signal needs the whole graph at once: say refine=False"
+    if reason is not None:
+        msg = f"{reason}; for a distributed run use 'let' or 'sgwt_scaled', or denoise on one machine with hushgraph.denoise"
+        raise ValueError(msg)
 
 
 def _check_sizes(path: Path) -> None:
@@ -204,14 +224,14 @@ def _run_of(work: Path, folder: Path, facts: dict[str, Any]) -> Run:
 
 def _clear(run: Run, parts: int, kept: tuple[str, ...]) -> None:
     for part in range(parts):
-        for stage in STAGES:
+        for stage in {**STAGES, **let.STAGES}:
             if stage not in kept:
                 run.output(part, stage).remove()
 
 
 def _carried_out(run: Run, facts: dict[str, Any], client, keep: bool) -> DenoisedFiles:
     """All stages that are not done yet."""
-    runner = Runner(client, STAGES, run.folder.name)
+    runner = Runner(client, let.STAGES if run.method in COMBINED else STAGES, run.folder.name)
     done = read_json(run.folder / "result.json")
     if done is None:
         done = _worked_out(run, facts, runner)
@@ -224,35 +244,35 @@ def _carried_out(run: Run, facts: dict[str, Any], client, keep: bool) -> Denoise
 
 
 def _worked_out(run: Run, facts: dict[str, Any], runner: Runner) -> dict[str, Any]:
-    parts = facts["partitions"]
-    variance = 1.0 if run.sigma is None else run.sigma**2
+    parts, run_folder = facts["partitions"], run.work
 
-    def stage(name: str, task, *more) -> list[dict[str, Any]]:
-        return runner.run(name, task, [(run, part, *more) for part in range(parts)])
+    def stage(name: str, task, *more, run: Any = run) -> list[dict[str, Any]]:
+        """One task per partition: of the run, or of the graph alone."""
+        first = [(run, part) if run else (run_folder, part) for part in range(parts)]
+        return runner.run(name, task, [(*job, *more) for job in first])
 
-    found = stage("transform", tasks.transform)
-    if run.scaled:
-        found = stage("scales", tasks.scales, *_regressed(run, stage, parts))
-    t = least_sure(run, runner, parts, [one["extremes"] for one in found], variance)
-    terms = stage("finish", tasks.finish, t.tolist())
-    risk = _risk(run, facts["n"], terms, variance)
+    t: list[float] | None = None
+    more: dict[str, float] = {}
+    if run.method in COMBINED:
+        terms, more = let.combined(run, stage, lambda own: _regressed(own, stage, parts), facts, _noise_sums(run, facts["n"]))
+    else:
+        found = stage("transform", tasks.transform)
+        if run.scaled:
+            found = stage("scales", tasks.scales, *_regressed(run, stage, parts))
+        t = least_sure(run, runner, parts, [one["extremes"] for one in found], run.variance).tolist()
+        terms = stage("finish", tasks.finish, t)
+    risk = _risk(run, facts["n"], terms, more)
     stated = read_json(run.folder / "run.json") or {}
     stage("write", write_part, stated.get("output") or str(run.folder / "denoised"), risk["unchanged"])
-    return {
-        "address": stated.get("output"),
-        "method": run.method,
-        "sigma": run.sigma,
-        "thresholds": t.tolist(),
-        **risk,
-        "timings": runner.timings,
-    }
+    known = {"address": stated.get("output"), "method": run.method, "sigma": run.sigma, "thresholds": t}
+    return {**known, **risk, "timings": runner.timings}
 
 
 def _regressed(run: Run, stage, parts: int) -> tuple[list, list]:
     """The regression of the weights on what is around the nodes, from sums of all partitions."""
-    surveyed = stage("survey", tasks.survey, _mean_variance(run))
+    surveyed = stage("survey", tasks.survey, _mean_variance(run), run=run)
     tops = np.max([one["tops"] for one in surveyed], axis=0)
-    stage("fit", tasks.fit, tops.tolist())
+    stage("fit", tasks.fit, tops.tolist(), run=run)
     units = added((run.output(part, "fit") for part in range(parts)), "units")
     columns = 12 if run.sigma_file is None else 15
     coefficients, usual = fit_of_products(units, tops, columns)
@@ -263,25 +283,39 @@ def _mean_variance(run: Run) -> float:
     """The mean of a noise per node, with the bits of `Usual.of`."""
     if run.sigma_file is None:
         return 1.0
-    mapped = read_array(run.sigma_file, whole=False)
-    largest = max(float((mapped[nodes].astype(np.float64) ** 2).max()) for nodes in pieces(len(mapped)))
+    n = len(read_array(run.sigma_file, whole=False))
+    return _sum_of_powers(run.sigma_file, 2) / n or 1.0
+
+
+def _sum_of_powers(path: Path, power: int) -> float:
+    """In whole units: the same in any order."""
+    mapped = read_array(path, whole=False)
+    largest = max(float((mapped[nodes].astype(np.float64) ** power).max()) for nodes in pieces(len(mapped)))
     unit = unit_above(largest)
-    counts = [count_units(mapped[nodes].astype(np.float64) ** 2, unit) for nodes in pieces(len(mapped))]
-    return sum_of_units(sum(high for high, _ in counts), sum(low for _, low in counts), unit) / len(mapped) or 1.0
+    counts = [count_units(mapped[nodes].astype(np.float64) ** power, unit) for nodes in pieces(len(mapped))]
+    return sum_of_units(sum(high for high, _ in counts), sum(low for _, low in counts), unit)
 
 
-def _risk(run: Run, n: int, terms: list[dict[str, Any]], variance: float) -> dict[str, Any]:
-    """As `sgwt.estimates` and `sgwt.risk_errors` have it; what is worse than nothing is not done."""
+def _noise_sums(run: Run, n: int) -> tuple[float, float]:
+    """sum_i sigma_i^2 and sum_i sigma_i^4."""
+    if run.sigma_file is None:
+        return n * run.variance, n * run.variance**2
+    return _sum_of_powers(run.sigma_file, 2), _sum_of_powers(run.sigma_file, 4)
+
+
+def _risk(run: Run, n: int, terms: list[dict[str, Any]], more: dict[str, float]) -> dict[str, Any]:
+    """As `sgwt.estimates` and `auto` have it; what is worse than nothing is not done. `more` is what fitted weights say of themselves."""
 
     def total(name):
         return math.fsum(one[name] for one in terms)
 
-    second, fourth = (n * variance, n * variance**2) if run.sigma is not None else (total("second"), total("fourth"))
-    divergence = math.fsum(math.fsum(one["divergence"]) for one in terms)
-    risk = total("residual") - second + 2 * variance * divergence
+    variance, (second, fourth) = run.variance, _noise_sums(run, n)
+    divergence = more["divergence"] if more else math.fsum(math.fsum(one["divergence"]) for one in terms)
+    risk = total("residual") - second + 2 * variance * divergence + more.get("optimism", 0.0)
+    risk += 2 * second / n if more.get("offset") else 0.0
     trace = variance * math.fsum(math.fsum(one["traces"]) for one in terms) / run.kept_probes
     risk_se = math.sqrt(max(4 * total("weighted") + 4 * trace - 2 * fourth, 0.0))
-    diagonal = 0.0 if run.law == "gaussian" else (variance * divergence) ** 2 / n
+    diagonal = 0.0 if run.law == "gaussian" or more else (variance * divergence) ** 2 / n
     probe_se = math.sqrt(4 * max(2 * trace - 2 * diagonal, 0.0) / run.n_probes)
     unchanged = risk > second
     if unchanged:

@@ -43,6 +43,8 @@ class Run:
     seed: int
     nonnegative: bool = False
     integer: bool = False
+    kept_probes: int = 1
+    n_groups: int = 0  # of components, for `let`
 
     @property
     def scaled(self) -> bool:
@@ -53,8 +55,9 @@ class Run:
         return sure_exponent(self.rule, self.beta)
 
     @property
-    def kept_probes(self) -> int:
-        return min(self.n_probes, RISK_PROBES)
+    def variance(self) -> float:
+        """That of the noise; 1 where each node has its own, and weights hold it."""
+        return 1.0 if self.sigma is None else self.sigma**2
 
     def part_folder(self, part: int) -> Path:
         return self.folder / f"{part:05d}"
