@@ -76,7 +76,8 @@ def cpu_seconds() -> float:
 
 def peak() -> int:
     """Bytes of memory of this process at its largest."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    status = Path("/proc/self/status").read_text("utf-8")
+    return int(status.split("VmHWM:")[1].split()[0]) * 1024
 
 
 def single(folder: str, method: str) -> dict:
@@ -164,8 +165,13 @@ def capped(folder: str, method: str, memory: str) -> dict:
 def tell(lines: list[str]) -> None:
     text = "\n".join(lines)
     print(text)
-    RESULTS.mkdir(exist_ok=True)
-    with (RESULTS / "distributed.md").open("a", encoding="utf-8") as file:
+    path = RESULTS / "distributed.md"
+    if not path.exists():
+        path.write_text(
+            "# Distributed runs\n\n`benchmarks/scaling.py`: partitions on workers against one process, and under a memory cap.\n",
+            "utf-8",
+        )
+    with path.open("a", encoding="utf-8") as file:
         file.write(text + "\n")
 
 

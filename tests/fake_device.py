@@ -9,8 +9,9 @@ from types import ModuleType, SimpleNamespace
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from hushgraph import device_thresholds
+from hushgraph import arrays, device_thresholds, gated, risk, sure_bins
 from hushgraph.kernels import cpu, gpu
+from hushgraph.shrink import james_stein
 
 _WHOLE = ("sum", "min", "max", "mean", "any", "all", "cumsum", "reshape", "ravel", "copy", "astype", "view", "repeat", "var")
 
@@ -111,8 +112,17 @@ def installed(monkeypatch) -> ModuleType:
     monkeypatch.setattr(gpu, "prepare", cpu.prepare)
     for name in ("forward", "inverse", "forward_with_moments"):
         monkeypatch.setattr(gpu, name, _on_host(getattr(cpu, name)))
-    monkeypatch.setattr(device_thresholds, "_bin_sums", lambda: _bin_sums)
+    monkeypatch.setattr(device_thresholds, "_cells", _cells)
     monkeypatch.setattr(device_thresholds, "_shrink", lambda: _shrink)
+    monkeypatch.setattr(
+        gpu, "dots", lambda a, b=None: wrapped((inside(a) * (1.0 if b is None else inside(b))).sum(axis=1, dtype=np.float64))
+    )
+    monkeypatch.setattr(gpu, "signs", lambda keys, n, dtype: wrapped(probes_of(keys, n).astype(dtype)))
+    monkeypatch.setattr(
+        arrays, "_largest", lambda: lambda x: wrapped(np.max(np.nan_to_num(np.abs(inside(x)), nan=np.inf, posinf=np.inf)))
+    )
+    monkeypatch.setattr(gated, "_gated_kernel", lambda: _gated)
+    monkeypatch.setattr(gated, "_sum_kernel", lambda: _add_shrunken)
     return fake
 
 
@@ -123,14 +133,30 @@ def _on_host(work):
     return run
 
 
-def _bin_sums(grid, block, arguments):
-    n_bins, z, x, g, starts, edges, beta, sums = (inside(one) for one in arguments)
-    for k in range(n_bins):
-        own = slice(starts[k], starts[k + 1])
-        r = np.divide(edges[k], z[own], out=np.zeros_like(z[own]), where=z[own] > 0) ** beta
-        square = x[own] ** 2
-        for row, terms in zip(sums, (square, g[own], square * r * r, g[own] * r), strict=True):
-            row[k] = np.cumsum(terms)[-1] if len(terms) else 0.0
+def _cells(x, g, scale, variance, beta):
+    """As the one of `device_thresholds`, with the pieces of the processor."""
+    x, g, scale = (None if part is None else np.asarray(inside(part), dtype=np.float64) for part in (x, g, scale))
+    known, cells, members = np.zeros((len(x), 7)), np.zeros((len(x), sure_bins.BINS * sure_bins.FINER, 5)), [np.zeros((4, 0))]
+    for j in range(len(x)):
+        z = np.abs(x[j])
+        if scale is not None:
+            reached = np.divide(z, scale[j], out=np.zeros_like(z), where=scale[j] > 0)
+            z = np.where(scale[j] > 0, reached, np.where(z == 0, 0.0, -1.0))
+        top, *sizes = sure_bins.extremes(z, x[j], g[j])
+        known[j, 0] = top
+        if top > 0:
+            lowest, units = sure_bins.lowest_bin(top), sure_bins.units_of(*sizes)
+            sums = np.zeros((sure_bins.BINS, sure_bins.WORDS), np.int64)
+            sure_bins.add_to_bins(z, x[j], g[j], lowest, units, beta, sums)
+            slots, bins, inside_bins = sure_bins.open_bins(sums, lowest, units, variance, beta)
+            finer = np.zeros((len(bins), sure_bins.FINER, sure_bins.WORDS), np.int64)
+            sure_bins.add_to_finer(z, x[j], g[j], lowest, slots, units, beta, finer)
+            own, cell_of = sure_bins.open_cells(bins, inside_bins, finer, lowest, units, variance, beta)
+            numbers = sure_bins.cell_numbers(z, lowest, slots, cell_of)
+            known[j, 1:6], cells[j, : len(own)] = (len(bins), *inside_bins, len(own)), own
+            members.append(np.stack([numbers, z, x[j], g[j]])[:, numbers >= 0])
+        known[j, 6] = sum(part.shape[1] for part in members)
+    return known, cells, np.concatenate(members, axis=1)
 
 
 def _shrink(x, t, scale, beta, y, slope):
@@ -138,3 +164,20 @@ def _shrink(x, t, scale, beta, y, slope):
     alive = (np.abs(x) > limit) | (limit == 0)
     r = np.where(np.abs(x) > limit, limit / np.where(x == 0, 1, np.abs(x)), 0) ** beta
     inside(y)[:], inside(slope)[:] = x * (alive - r), alive + (beta - 1) * r
+
+
+def probes_of(keys, n):
+    with np.errstate(over="ignore"):
+        bits = risk._scramble(risk._scramble(np.arange(1, n + 1, dtype=np.uint64)) ^ keys[:, None])
+    return np.where(bits >> np.uint64(63), -1.0, 1.0)
+
+
+def _gated(x, t, scale, weight, through, moves, kept, terms):
+    h, slope = james_stein(inside(x), t * inside(scale))
+    inside(kept)[:], inside(terms)[:] = inside(through) * h, inside(weight) * inside(through) * slope + inside(moves) * h
+
+
+def _add_shrunken(x, t, scale, share, values, slopes):
+    h, slope = james_stein(inside(x), t * inside(scale))
+    values._values += inside(share) * h
+    slopes._values += inside(share) * slope

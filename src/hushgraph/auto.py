@@ -239,13 +239,13 @@ def _of_combination(seen: Observation, found: Combination, offset: float, accoun
     variance = noise.variance * np.mean(moved**2, axis=0)
     probe_se = float(np.sqrt(8 * trace / probed.count))
     risk = found.risk + (2 * noise.mean(n) if offset else 0.0)
-    return Estimate(found.signal + offset, risk, noise.risk_se(square, trace), probe_se, sure, variance, False, account)
+    return Estimate(found.signal + offset, risk, float(noise.risk_se(square, trace)), probe_se, sure, variance, False, account)
 
 
 def _of_counts(y: np.ndarray, noise: Noise, found: CountsEstimate, account: dict) -> Estimate:
     """Its divergence is exact, node by node: posterior variance over noise variance."""
     own, square = noise.weigh(np.ones(len(y))), (y - found.signal) ** 2
-    se = noise.risk_se(square, float(block_sum(found.variance**2)))
+    se = float(noise.risk_se(square, float(block_sum(found.variance**2))))
     sure = square - own + 2 * found.variance
     account = {
         **account,

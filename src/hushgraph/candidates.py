@@ -22,7 +22,7 @@ h_t(x) = x (1 - t^2 / x^2)_+ and its slope (1 + t^2 / x^2) where |x| > t:
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numba import njit, prange
@@ -79,50 +79,76 @@ def candidates(seen: Observation, groups: tuple[Group, ...]) -> Columns:
 # ---- linear ------------------------------------------------------------------------------------------------------------
 
 
+class _Members(NamedTuple):
+    """Nodes by the mean they share: the group of each, the column of each group and of each node, and how large groups are.
+
+    On a GPU also nodes group after group, and the last of each group.
+    """
+
+    group: Any
+    slot: np.ndarray
+    column: Any
+    sizes: np.ndarray
+    order: Any = None
+    last: Any = None
+
+    @classmethod
+    def of(cls, graph: Graph) -> _Members:
+        """Each large component is a group, with a column of its own for the largest; all small ones are a group together."""
+        label = graph.components
+        sizes = np.bincount(label)
+        order, small = np.argsort(-sizes, kind="stable"), sizes < LARGE
+        slot = np.empty(len(sizes) + 1, dtype=np.int64)  # the last group is all small components together
+        slot[order] = np.minimum(np.arange(len(sizes)), MOST_CONSTANTS)
+        slot[-1] = slot[:-1][~small].max(initial=-1) + 1 if small.any() else 0
+        group = np.where(small, len(sizes), np.arange(len(sizes)))[label]
+        return cls(group, slot, slot[group], np.bincount(group, minlength=len(slot)))
+
+    @classmethod
+    def kept(cls, graph: Graph, like) -> _Members:
+        """The same, kept with the graph; beside `like`."""
+        if "groups of means" not in graph.memo:
+            graph.memo["groups of means"] = cls.of(graph)
+        if on_device(like) and "groups of means on device" not in graph.memo:
+            here = graph.memo["groups of means"]
+            order, last = np.argsort(here.group, kind="stable"), np.maximum(np.cumsum(here.sizes) - 1, 0)
+            arrays = (beside(part, like) for part in (here.group, here.column, order, last))
+            graph.memo["groups of means on device"] = here._replace(
+                **dict(zip(("group", "column", "order", "last"), arrays, strict=True))
+            )
+        return graph.memo[f"groups of means{' on device' * on_device(like)}"]
+
+    def means(self, x) -> np.ndarray:
+        """Of a signal over each group."""
+        if on_device(x):
+            running = np.where(np.cumsum(self.sizes) > 0, on_host(np.cumsum(x[self.order])[self.last]), 0.0)
+            sums = np.diff(running, prepend=0.0)
+        else:
+            sums = np.bincount(self.group, x, minlength=len(self.sizes))
+        return sums / np.maximum(self.sizes, 1)
+
+
 def constant(seen: Observation) -> Columns:
     """A column for the mean of each large component, the largest first; those after them share one, and all small ones together."""
-    label = seen.graph.components
-    sizes = np.bincount(label)
-    order = np.argsort(-sizes, kind="stable")
-    small = sizes < LARGE
-    slot = np.empty(len(sizes) + 1, dtype=np.int64)  # number of the column of each component; the last is all small ones together
-    slot[order] = np.minimum(np.arange(len(sizes)), MOST_CONSTANTS)
-    slot[-1] = slot[:-1][~small].max(initial=-1) + 1 if small.any() else 0
-    member = np.where(small, len(sizes), np.arange(len(sizes)))[label]
-    means = _means(member, len(slot), seen.y)
-    there, column = beside(member, seen.y), slot[member]
-    spread, columns = beside(means(seen.y), seen.y)[there], np.arange(column.max() + 1)
+    members = _Members.kept(seen.graph, seen.y)
+    used = members.sizes > 0
+    count = int(members.slot[used].max()) + 1
+    spread = beside(members.means(seen.y), seen.y)[members.group]
     if on_device(spread):
-        values = np.where(beside(columns[:, None], spread) == beside(column, spread), spread, 0.0)
+        values = np.where(beside(np.arange(count)[:, None], spread) == members.column, spread, 0.0)
     else:
-        values = np.zeros((len(columns), len(label)))
-        with cores_for(len(label)):
-            _spread(column, spread, values)
+        values = np.zeros((count, seen.graph.n))
+        with cores_for(seen.graph.n):
+            _spread(members.column, spread, values)
 
     def add(a, moved):
-        shares = a[np.minimum(slot, len(a) - 1)]
-        parts = [beside(shares * means(eps), eps)[there] for eps in seen.filters.probes.eps]
+        shares = a[np.minimum(members.slot, len(a) - 1)]
+        parts = [beside(shares * members.means(eps), eps)[members.group] for eps in seen.filters.probes.eps]
         moved.nodes = moved.nodes + np.stack(parts)
 
-    names = tuple(f"constant {k + 1}" for k in range(len(values)))
-    used = np.unique(member)
-    divergence = np.bincount(slot[used], means(seen.own)[used], minlength=len(names))
-    return Columns(seen.filters, names, (values,), divergence, add, np.zeros(len(names)))
-
-
-def _means(member: np.ndarray, count: int, like) -> Callable[[Any], np.ndarray]:
-    """A function for the means of a signal over groups of nodes, given the group of each."""
-    sizes = np.bincount(member, minlength=count)
-    if not on_device(like):
-        return lambda x: np.bincount(member, x, minlength=count) / np.maximum(sizes, 1)
-    ends = np.cumsum(sizes)
-    order, last = beside(np.argsort(member, kind="stable"), like), beside(np.maximum(ends - 1, 0), like)
-
-    def means(x):
-        running = on_host(np.cumsum(x[order])[last])
-        return np.diff(np.where(ends > 0, running, 0.0), prepend=0.0) / np.maximum(sizes, 1)
-
-    return means
+    names = tuple(f"constant {k + 1}" for k in range(count))
+    divergence = np.bincount(members.slot[used], members.means(seen.own)[used], minlength=count)
+    return Columns(seen.filters, names, (values,), divergence, add, np.zeros(count))
 
 
 @njit(cache=True, parallel=True)

@@ -6,13 +6,16 @@ which must neither overflow nor vanish.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import partial
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 
-from hushgraph.arrays import on_device, on_host
+from hushgraph.arrays import largest_size, on_device, on_host
 
 LARGEST = 1e70  # size of signals, sigma and edge weights; the smallest sigma and edge weight is its inverse
 LARGEST_FLOAT32 = 1e15
@@ -188,15 +191,44 @@ def span(values, *, missing_ok: bool = False) -> tuple[float, float]:
     return least.reduce(values, axis=None, initial=0), most.reduce(values, axis=None, initial=0)
 
 
+_waiting: ContextVar[list[Callable[[], None]] | None] = ContextVar("checks that wait", default=None)
+
+
+@contextmanager
+def checks_at_the_end() -> Iterator[None]:
+    """Sizes of arrays on a GPU that are checked in here are looked at in the end, so that the work need not wait for them."""
+    checks: list[Callable[[], None]] = []
+    token = _waiting.set(checks)
+    try:
+        yield
+    finally:
+        _waiting.reset(token)
+    for check in checks:
+        check()
+
+
 def checked_size(
     name: str, values: np.ndarray, *, missing_ok: bool = False, hint: str = "", room: float = 1.0, rows: Callable[[], list] | None = None
 ) -> np.ndarray:  # fmt: skip
     """`values` if they are finite and not too large (NaN may pass as missing); one pass, no copy. `rows` gives names for the error."""
-    single = values.dtype == np.float32
-    most = LARGEST_FLOAT32 if single else LARGEST
-    smallest, largest = span(values, missing_ok=missing_ok)
-    if -most * room <= smallest and largest <= most * room:
-        return values
+    most = LARGEST_FLOAT32 if values.dtype == np.float32 else LARGEST
+
+    def check(top=None):
+        smallest, largest = span(values, missing_ok=missing_ok) if top is None else (-float(top), float(top))
+        if not (-most * room <= smallest and largest <= most * room):
+            _refuse_size(name, values, max(-smallest, largest), most, missing_ok, hint, rows)
+
+    waiting = _waiting.get()
+    if not on_device(values) or missing_ok or not values.size:
+        check()
+    elif waiting is None:
+        check(largest_size(values))
+    else:
+        waiting.append(partial(check, largest_size(values)))
+    return values
+
+
+def _refuse_size(name: str, values, largest: float, most: float, missing_ok: bool, hint: str, rows) -> None:
     bad = np.isinf(values) if missing_ok else ~np.isfinite(values)
     if bad.any():
         where = ""
@@ -205,8 +237,9 @@ def checked_size(
             where = f" (first: {first_of([rows()[i] for i in places])})"
         msg = f"{name} has {int(bad.sum())} entries that are NaN or infinite{where}{hint}"
     else:
+        single = most == LARGEST_FLOAT32
         msg = (
-            f"{name} must be at most {most:g} in size{' as float32' if single else ''}; the largest is {max(-smallest, largest):g}; "
+            f"{name} must be at most {most:g} in size{' as float32' if single else ''}; the largest is {largest:g}; "
             f"rescale the signal (and sigma){', or use float64' if single else ''}"
         )
     raise ValueError(msg)

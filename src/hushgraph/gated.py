@@ -11,6 +11,7 @@ whose last two terms, a few degrees of freedom among n, are means over the kept 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numba import njit, prange
@@ -19,8 +20,8 @@ from scipy.special import expit
 from hushgraph.arrays import beside, namespace, on_device
 from hushgraph.columns import Observation
 from hushgraph.filters import PILOT
+from hushgraph.kernels import gpu
 from hushgraph.kernels.cpu import cores_for
-from hushgraph.shrink import james_stein
 from hushgraph.sums import BLOCK, block_dots, block_sum, block_sum_of, blocks, dot
 
 STEEPNESS = 2.0  # of the gate
@@ -108,26 +109,47 @@ def add_moved(
 
 
 def _shrunken_on_device(w, scale, thresholds, weights, gate: Gate | None, moves):
-    kept, divergence = [], []
-    for t in thresholds:
-        value, slope = james_stein(w, t * scale)
-        terms = weights * slope if gate is None else weights * gate.open * slope + moves * value
-        kept.append(value if gate is None else gate.open * value)
+    xp, through, moves = namespace(w), 1.0 if gate is None else gate.open, 0.0 if moves is None else moves
+    kept, terms, divergence = xp.empty((len(thresholds), *w.shape)), xp.empty_like(w), []
+    for t, out in zip(thresholds, kept, strict=True):
+        _gated_kernel()(w, t, scale, weights, through, moves, out, terms)
         divergence.append(block_sum(terms.T))
-    return np.stack(kept), np.stack(divergence)
+    return kept, np.stack(divergence)
 
 
 def _add_moved_on_device(w, scale, thresholds, a, rows, out, gate: Gate | None) -> None:
-    shares, values, slopes = beside(a, w), 0.0, 0.0
+    shares, values, slopes = beside(a, w), np.zeros_like(w), np.zeros_like(w)
     for t, share in zip(thresholds, shares, strict=True):
-        value, slope = james_stein(w, t * scale)
-        values, slopes = values + share[:, None] * value, slopes + share[:, None] * slope
+        _sum_kernel()(w, t, scale, share[:, None], values, slopes)
     for p in range(len(rows)):
         moved = slopes * rows[p]
         if gate is not None:
             change = gate.slope * (gate.smooth[p] - float(gate.shift[p]) - float(gate.stretch[p]) * gate.z)
             moved = gate.open * moved + change * values
         out[p] += moved if out.shape[1] == len(w) else moved.sum(axis=0)
+
+
+_SHRINK = """
+        double limit = t * scale, size = abs(x), alive = size > limit || limit == 0 ? 1 : 0;
+        double r = limit > 0 && size > limit ? limit / size : 0;
+        double h = alive * (x * (1 - r * r)), slope = alive * (1 + r * r);
+"""
+
+
+@cache
+def _gated_kernel():
+    """kept and the terms of its divergence, as `_shrink` below."""
+    code = _SHRINK + "kept = through * h; terms = weight * through * slope + moves * h;"
+    kinds = "float64 x, float64 t, float64 scale, float64 weight, float64 through, float64 moves"
+    return gpu.cupy().ElementwiseKernel(kinds, "float64 kept, float64 terms", code, "gated", options=gpu.OPTIONS)
+
+
+@cache
+def _sum_kernel():
+    """Adds a share of h and of its slope."""
+    code = _SHRINK + "values += share * h; slopes += share * slope;"
+    kinds = "float64 x, float64 t, float64 scale, float64 share"
+    return gpu.cupy().ElementwiseKernel(kinds, "float64 values, float64 slopes", code, "add_shrunken", options=gpu.OPTIONS)
 
 
 @njit(cache=True, error_model="numpy")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit, prange
 
-from hushgraph.arrays import namespace, on_device, on_host
+from hushgraph.arrays import largest_size, namespace, on_device, on_host
 from hushgraph.checks import LARGEST, checked_real_array, checked_sigma, span
 from hushgraph.graph import Graph, checked_graph
 from hushgraph.kernels.cpu import cores_for
@@ -297,8 +297,11 @@ def _fitted(around, coefficients, usual, out):
 
 def checked_weight_size(weights: np.ndarray) -> np.ndarray:
     """Weights may hold variances, so they may be as large as squares."""
-    low, high = span(weights)
-    top = max(-low, high)
+    if on_device(weights) and weights.size:
+        top = float(largest_size(weights))
+    else:
+        low, high = span(weights)
+        top = max(-low, high)
     if not top <= LARGEST**2.1:
         bad = int((~np.isfinite(weights)).sum())
         msg = (

@@ -149,7 +149,8 @@ class TypicalError(NamedTuple):
 
 def per_signal(values, ndim: int):
     """One number for one signal, an array for several."""
-    return np.asarray(values)[0].item() if ndim == 1 else np.asarray(values)
+    values = np.asarray(on_host(values) if on_device(values) else [on_host(value) for value in values])
+    return values[0].item() if ndim == 1 else values
 
 
 def like_input(graph: Graph, noisy, signal):

@@ -30,6 +30,7 @@ from hushgraph.checks import (
 from hushgraph.contents import extra
 from hushgraph.frame import ExactFrame, Frame, chebyshev_frame
 from hushgraph.graph import Graph, checked_graph
+from hushgraph.kernels import gpu
 from hushgraph.local_noise import checked_weight_size, smooth_weights
 from hushgraph.shrink import Rule, checked_thresholds, shrink, sure_exponent
 from hushgraph.sums import block_sum
@@ -64,6 +65,8 @@ def probes(n: int, n_probes: int, *, law: Law = "rademacher", seed: int = 0, lik
     n_probes, seed = checked_count("n_probes", n_probes, 1), checked_seed(seed)
     with np.errstate(over="ignore"):
         key = scramble(np.uint64(seed)) + scramble(np.arange(n_probes, dtype=np.uint64) + np.uint64(0x632BE59BD9B4E019))
+        if on_device(like) and law == "rademacher" and nodes is None:
+            return gpu.signs(key, n, like.dtype)
         nodes = namespace(like).arange(n, dtype=np.uint64) if nodes is None else np.asarray(nodes).astype(np.uint64)
         bits = scramble(scramble(nodes + np.uint64(1)) ^ beside(key[:, None], nodes))
     if law == "rademacher":
@@ -332,6 +335,14 @@ def checked_pair(F, weights):
         msg = f"F must be (n_scales, n) or (n_scales, n, m), weights (n_scales, n); got {F.shape} and {weights.shape}"
         raise ValueError(msg)
     return checked_coefficient_size("F", F), checked_weight_size(weights)
+
+
+def checked_coefficient_weights(weights):
+    """Finite weights of at least 0, as they are of coefficients."""
+    if span(checked_weight_size(weights))[0] < 0:
+        msg = "weights must not be negative: thresholds minimise the coefficients' SURE, so pass weights of domain='coefficients'"
+        raise ValueError(msg)
+    return weights
 
 
 def threshold_scale(weights, scaled):

@@ -15,10 +15,10 @@ from hushgraph.arrays import beside, namespace, on_device, on_host
 from hushgraph.frame import ChebyshevFrame, ExactFrame, Frame
 from hushgraph.local_noise import smooth_weights
 from hushgraph.progress import timed
-from hushgraph.risk import Law, default_probes, exact_weights, mean_weights, probes, weights_of
-from hushgraph.shrink import Rule
-from hushgraph.sums import block_dots, block_sum, sum_of_rows
-from hushgraph.threshold import Candidates, Level, apply_thresholds, sure_thresholds
+from hushgraph.risk import Law, checked_coefficient_weights, default_probes, exact_weights, mean_weights, probes, weights_of
+from hushgraph.shrink import Rule, sure_exponent
+from hushgraph.sums import block_sum, dots_there, sum_of_rows, sums_there
+from hushgraph.threshold import Candidates, Level, apply_thresholds, least_thresholds
 from hushgraph.transform import forward, inverse
 
 EXCESS = 1.0  # standard deviations of noise energy that a group's scale must exceed, or it is set to zero
@@ -54,13 +54,17 @@ class Noise:
         """sigma_i^2 times values, nodes in the last axis."""
         return self.variance * values if self.per_node is None else self.per_node**2 * values
 
-    def risk_se(self, square: np.ndarray, trace: float) -> float:
+    def energy(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """sum_i sigma_i^2 a_ki b_ki of each pair of rows."""
+        return self.variance * dots_there(a, b) if self.per_node is None else dots_there(self.per_node**2 * a, b)
+
+    def risk_se(self, square: np.ndarray, trace) -> Any:
         """Standard error of SURE as an estimate of the loss, from the squared residuals and tr((Sigma J)^2).
 
         Its square, 4 <y - fhat, Sigma (y - fhat)> + 4 tr((Sigma J)^2) - 2 tr(Sigma^2), is unbiased for the mean squared difference of the
         two at fixed thresholds and weights; J is the Jacobian of the estimator.
         """
-        return float(np.sqrt(max(4 * float(block_sum(self.weigh(square))) + 4 * trace - 2 * self.fourth(len(square)), 0.0)))
+        return np.sqrt(np.maximum(4 * sums_there(self.weigh(square)[None])[0] + 4 * trace - 2 * self.fourth(len(square)), 0.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +105,10 @@ class Probed:
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """One frame's denoised signals (m, n) and their estimated risk; `rows` are its filters among the shared ones."""
+    """One frame's denoised signals (m, n) and their estimated risk; `rows` are its filters among the shared ones.
+
+    On a GPU risks and divergences are still there: nobody has waited for them.
+    """
 
     frame: Frame
     rows: np.ndarray
@@ -121,13 +128,16 @@ def estimates(frames: list[Frame], planes: np.ndarray, noise: Noise, settings: S
         F = forward(bank, planes) if F is None else F
     with timed(timings, "thresholds", 0.5, 0.6):
         t, slope = _threshold(F, bank, probed, noise, settings)
-        shares = np.array([_shares(probed.signal_weights, part) for part in slope])
+        shares = [_shares(probed.signal_weights, part) for part in slope]
     results = []
     for frame, pick in zip(frames, rows, strict=True):
         with timed(timings, "inverse", 0.6, 0.75):
             signal, ahead = _synthesized(frame, F if len(frames) == 1 else F[:, beside(pick, F)], slope, probed)
-        divergence = np.array([sum(row[pick]) for row in shares])  # in this order, however many signals there are
-        residual = block_sum(np.square(signal - planes, dtype=np.float64).T)
+        divergence = namespace(F).stack(
+            [sum(row[j] for j in pick) for row in shares]
+        )  # in this order, however many signals there are
+        apart = np.subtract(signal, planes, dtype=np.float64)
+        residual = dots_there(apart, apart)
         risk = residual - noise.total(planes.shape[1]) + 2 * noise.variance * divergence
         results.append(Estimate(frame, pick, signal, t[pick], risk, divergence, ahead))
     return results, probed, slope
@@ -148,7 +158,7 @@ def risk_errors(part: Estimate, m: int, planes, noise: Noise, probed: Probed, sl
     if probed.weights_from != "probes":
         return risk_se, 0.0 if probed.weights_from == "exact" else np.nan, *nodes
     diagonal = 0.0 if law == "gaussian" else (noise.variance * part.divergence[m]) ** 2 / n  # at most sum_p M_pp^2
-    return risk_se, np.sqrt(4 * max(frobenius + trace - 2 * diagonal, 0.0) / probed.count), *nodes
+    return risk_se, np.sqrt(4 * np.maximum(frobenius + trace - 2 * diagonal, 0.0) / probed.count), *nodes
 
 
 def _shared_filters(frames: list[Frame]) -> tuple[Frame, list[np.ndarray]]:
@@ -170,10 +180,10 @@ def _synthesized(frame: Frame, F, slope, probed: Probed):
     return both[:1], both[1:]
 
 
-def _shares(weights, slope) -> list:
+def _shares(weights, slope) -> Any:
     """What each scale adds to the divergence."""
     if on_device(slope):
-        return list(block_dots(weights, slope))
+        return dots_there(weights, slope)
     return [block_sum(w * s) for w, s in zip(weights, slope, strict=True)]
 
 
@@ -195,7 +205,7 @@ def _probe(frame: Frame, noise: Noise, settings: Settings, planes) -> tuple[Prob
     else:
         bands = forward(frame, few)
     if weights is not None:
-        raw, source = beside(weights, eps).astype(np.float64, copy=False), "given"
+        raw, source = checked_coefficient_weights(beside(weights, eps).astype(np.float64, copy=False)), "given"
     elif exact:
         raw, source = beside(exact_weights(frame, sigma=on_host(noise.per_node)), eps), "exact"
     else:
@@ -239,13 +249,12 @@ def _threshold_nodes(F, slope, weights, scale, noise: Noise, settings: Settings,
     With `excess`, a scale whose energy is not that many standard deviations above the noise's is set to zero: among few nodes
     SURE finds minima in pure noise (Donoho and Johnstone's hybrid rule for sparse signals).
     """
-    t = sure_thresholds(
+    t = least_thresholds(
         np.moveaxis(F, 0, 2),
         weights,
-        sigma=noise.variance**0.5,
-        rule=settings.rule,
-        beta=settings.beta,
-        scaled=False if scale is None else scale,
+        scale,
+        variance=noise.variance,
+        beta=sure_exponent(settings.rule, settings.beta),
         level=settings.level,
         candidates=settings.candidates,
     )
@@ -278,8 +287,9 @@ def _traces(part: Estimate, probed: Probed, slope: np.ndarray, noise: Noise):
     else:
         ahead = part.ahead
     back = ahead if turned is None else inverse(part.frame, turned, transposed=True)
-    both = (noise.weigh(np.multiply(ahead, other, dtype=np.float64)).T for other in (back, ahead))
-    trace, frobenius = (noise.variance * float(np.mean(block_sum(part))) for part in both)
+    trace = frobenius = noise.variance * np.mean(noise.energy(ahead, ahead))
+    if turned is not None:
+        trace = noise.variance * np.mean(noise.energy(ahead, back))
     divergence = noise.variance * np.mean(np.multiply(eps, ahead, dtype=np.float64), axis=0)
     return trace, frobenius, divergence, noise.variance * np.mean(np.square(ahead, dtype=np.float64), axis=0)
 

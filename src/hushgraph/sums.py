@@ -1,16 +1,19 @@
 """Sums that never depend on threads or partitions: fixed blocks of node numbers, combined pairwise.
 
-Of arrays on a GPU they are taken there, in its own order; what comes out of a sum over nodes is always a number, or NumPy's.
+Of arrays on a GPU they are taken there, in its own order; what comes out of a sum over nodes is a number, or NumPy's, but for those
+that stay `there`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numba import njit, prange
 
 from hushgraph.arrays import beside, on_device, on_host
+from hushgraph.kernels import gpu
 from hushgraph.kernels.cpu import cores_for
 from hushgraph.kernels.lanes import ALL, WIDTH, get, total
 
@@ -143,13 +146,23 @@ def _add_rows(shares, rows, out):
 
 def block_dots(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """sum_i a_ki b_ki of each pair of rows, (k, n) and (k, n) -> (k,): blocks as in `block_sum`, at the speed of memory."""
+    return on_host(dots_there(a, b))
+
+
+def dots_there(a, b) -> Any:
+    """The same; on a GPU they stay there, and nobody waits for them."""
     if on_device(a):
-        return block_sum(np.multiply(a, b, dtype=np.float64).T)
+        return gpu.dots(a, b)
     a, b = (_along_rows(part) for part in (a, b))
     parts = np.empty((len(blocks(a.shape[1])), len(a)))
     with cores_for(a.size):
         _dots(a, b, parts)
     return np.asarray(block_sum_of(list(parts))) if len(parts) else np.zeros(len(a))
+
+
+def sums_there(rows) -> Any:
+    """sum_i a_ki of each row, (k, n) -> (k,), likewise."""
+    return gpu.dots(rows) if on_device(rows) else block_sum(rows.T)
 
 
 def _along_rows(rows: np.ndarray) -> np.ndarray:
@@ -180,7 +193,8 @@ def block_sum(values) -> np.ndarray:
     1000.0
     """
     if on_device(values):
-        return on_host(values.sum(axis=0, dtype=np.float64))
+        rows = values.reshape(len(values), -1).T
+        return on_host(gpu.dots(rows)).reshape(values.shape[1:])
     values = np.asarray(values)
     parts = [values[nodes].sum(axis=0, dtype=np.float64) for nodes in blocks(len(values))] or [np.zeros(values.shape[1:])]
     return block_sum_of(parts)

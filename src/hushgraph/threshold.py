@@ -18,11 +18,11 @@ import numpy as np
 from numba import njit, prange
 
 from hushgraph.arrays import namespace, on_device, on_host
-from hushgraph.checks import checked_real_array, checked_sigma, choose, span
+from hushgraph.checks import checked_real_array, checked_sigma, choose
 from hushgraph.device_thresholds import apply_on_device, least_sure_on_device
 from hushgraph.kernels.cpu import cores_for
 from hushgraph.observation import refuse_release
-from hushgraph.risk import checked_pair, checked_scale, threshold_scale
+from hushgraph.risk import checked_coefficient_weights, checked_pair, checked_scale, threshold_scale
 from hushgraph.shrink import Rule, exponent_of, sure_exponent
 from hushgraph.sure_bins import TINY, least_sure
 from hushgraph.transform import checked_coefficient_size
@@ -57,22 +57,28 @@ def sure_thresholds(
     """
     exponent = sure_exponent(rule, beta)
     F, weights = checked_pair(F, weights)
-    if span(weights)[0] < 0:
-        msg = "weights must not be negative: thresholds minimise the coefficients' SURE, so pass weights of domain='coefficients'"
-        raise ValueError(msg)
+    checked_coefficient_weights(weights)
     variance, scale = checked_sigma(sigma) ** 2, threshold_scale(weights, scaled)
     choose("candidates", candidates, get_args(Candidates))
+    choose("level", level, get_args(Level))
+    return least_thresholds(F, weights, scale, variance=variance, beta=exponent, level=level, candidates=candidates)
+
+
+def least_thresholds(
+    F, weights, scale, *, variance: float, beta: float, level: Level = "scale", candidates: Candidates = "all"
+) -> np.ndarray:
+    """`sure_thresholds` of what is known to be fit: F (n_scales, n) or (n_scales, n, m), weights and scale (n_scales, n)."""
 
     def best(x, g, s):
         if candidates == "all" and on_device(x):
-            return least_sure_on_device(x, g, s, variance, exponent)
+            return least_sure_on_device(x, g, s, variance, beta)
         if candidates == "all":
             with cores_for(x.size):
-                return least_sure(x, g, s, variance, exponent)
+                return least_sure(x, g, s, variance, beta)
         x, g, s = on_host(x), on_host(g), on_host(s)
-        return [_best_percentile(*row, variance, exponent) for row in zip(x, g, [None] * len(x) if s is None else s, strict=True)]
+        return [_best_percentile(*row, variance, beta) for row in zip(x, g, [None] * len(x) if s is None else s, strict=True)]
 
-    t = _per_level(best, F, weights, scale, choose("level", level, get_args(Level)))
+    t = _per_level(best, F, weights, scale, level)
     return t if scale is None else t * (1 + 2.0**-51)  # so that t s_i, rounded, still reaches the value it was made of
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.sparse.linalg import LinearOperator
 
 from hushgraph.arrays import beside, on_device
-from hushgraph.checks import ROOM, checked_real_array, checked_size
+from hushgraph.checks import ROOM, checked_real_array, checked_size, checks_at_the_end
 from hushgraph.frame import ChebyshevFrame, ExactFrame, Frame
 from hushgraph.graph import Graph
 from hushgraph.kernels import cpu
@@ -31,16 +31,18 @@ def analyze(frame: Frame, signal) -> np.ndarray:
     >>> hg.analyze(frame, np.ones(120)).shape, hg.analyze(frame, np.ones((120, 3))).shape
     ((5, 120), (5, 120, 3))
     """
-    values = checked_frame(frame).graph.align(signal)
-    planes = values[None] if values.ndim == 1 else values.T
-    return _columns_last(forward(frame, planes), values.ndim)
+    with checks_at_the_end():
+        values = checked_frame(frame).graph.align(signal)
+        planes = values[None] if values.ndim == 1 else values.T
+        return _columns_last(forward(frame, planes), values.ndim)
 
 
 def synthesize(frame: Frame, coefficients) -> np.ndarray:
     """The paper's inverse sum_j rho_j(L) F_j: (n,) or (n, m)."""
-    values = checked_coefficients(frame, coefficients)
-    planes = values[None] if values.ndim == 2 else np.moveaxis(values, 2, 0)
-    return _columns_last(inverse(frame, planes), values.ndim - 1)
+    with checks_at_the_end():
+        values = checked_coefficients(frame, coefficients)
+        planes = values[None] if values.ndim == 2 else np.moveaxis(values, 2, 0)
+        return _columns_last(inverse(frame, planes), values.ndim - 1)
 
 
 def as_linear_operator(frame: Frame) -> LinearOperator:

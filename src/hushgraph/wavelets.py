@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hushgraph.arrays import namespace
+from hushgraph.arrays import namespace, on_host
 from hushgraph.frame import Frame, chebyshev_frame, exact_frame
 from hushgraph.graph import Graph
 from hushgraph.progress import timed
@@ -21,7 +21,7 @@ def denoise_wavelets(graph: Graph, values: np.ndarray, sigma, settings: Settings
     with timed(timings, "frame", 0.0, 0.05):
         frames = _frames(graph, settings.method) if settings.frame is None else [settings.frame]
     parts, probed, slope = estimates(frames, planes, noise, settings, timings)
-    best = np.argmin([part.risk for part in parts], axis=0)  # for each signal
+    best = np.argmin([on_host(part.risk) for part in parts], axis=0) if len(parts) > 1 else np.zeros(len(planes), dtype=int)
     errors = [risk_errors(parts[b], m, planes, noise, probed, slope, settings.law, timings) for m, b in enumerate(best)]
     picked = [(parts[b], m) for m, b in enumerate(best)]
     frames, thresholds = [part.frame for part, _ in picked], [part.thresholds[..., m] for part, m in picked]

@@ -13,7 +13,6 @@ from typing import Any, cast
 
 import numpy as np
 
-from hushgraph.distributed.bins import extremes
 from hushgraph.distributed.ghosts import Part
 from hushgraph.distributed.store import Output, manifest_of, read_array
 from hushgraph.frame import Bands, ChebyshevFrame
@@ -22,6 +21,7 @@ from hushgraph.risk import mean_weights, probes, weights_of
 from hushgraph.sgwt import RISK_PROBES, Noise
 from hushgraph.shrink import sure_exponent
 from hushgraph.sums import block_sum
+from hushgraph.sure_bins import extremes
 from hushgraph.threshold import apply_thresholds
 from hushgraph.transform import forward, inverse
 

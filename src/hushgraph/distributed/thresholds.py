@@ -11,7 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from hushgraph.distributed.bins import (
+from hushgraph.distributed.runner import Runner
+from hushgraph.distributed.store import added, part_folder, read_array, write_array
+from hushgraph.distributed.tasks import Run, sizes
+from hushgraph.sure_bins import (
     BINS,
     FINER,
     TINY,
@@ -28,9 +31,6 @@ from hushgraph.distributed.bins import (
     places_in_cells,
     units_of,
 )
-from hushgraph.distributed.runner import Runner
-from hushgraph.distributed.store import added, part_folder, read_array, write_array
-from hushgraph.distributed.tasks import Run, sizes
 
 Scales = list[Any]  # of each scale (its lowest bin, units), or None where there is nothing to search
 

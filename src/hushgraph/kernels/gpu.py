@@ -24,6 +24,7 @@ COLUMNS = (8, 4, 2, 1)  # signals that go side by side
 RECORDED = 2**22  # rows below which launches are recorded
 SIDE_BY_SIDE = 2**24  # rows below which several signals are
 STEP_THREADS = 256  # of the recurrence: rows of a block share what they read
+PER_BLOCK = 8192  # nodes whose terms a block sums, as in `sums.cu`
 OPTIONS = ("--fmad=false",)  # of every kernel: a sum is the same on all machines only if nothing is fused into it
 _NAMES = {"f": "float", "d": "double", "h": "short", "i": "int"}
 
@@ -310,22 +311,51 @@ def _room(layout: DeviceLayout, dtype: np.dtype, columns: int, n_bands: int):
     return terms, layout.keep(("bands", dtype.str, columns, n_bands), lambda: cp.empty((columns, n_bands, stride), dtype=dtype))
 
 
+# ---- sums and signs -------------------------------------------------------------------------------------------------------
+
+
+def dots(a, b=None):
+    """sum_i a_ki b_ki of each pair of rows, or of a alone: (k,) in float64, in an order of its own that never changes."""
+    cp, (k, n) = cupy(), a.shape
+    a, b = (part if part is None or part.strides[1] == part.itemsize else cp.ascontiguousarray(part) for part in (a, b))
+    while True:
+        parts = cp.empty((k, max(-(-n // PER_BLOCK), 1)))
+        strides = [0 if part is None else part.strides[0] // part.itemsize for part in (a, b)]
+        kernel = compiled("sums.cu", "dots", a.dtype, a.dtype if b is None else b.dtype)
+        kernel((parts.shape[1], k), (256,), (np.int64(n), a, np.int64(strides[0]), b, np.int64(strides[1]), parts))
+        if parts.shape[1] == 1:
+            return parts[:, 0]
+        a, b, n = parts, None, parts.shape[1]
+
+
+def signs(keys: np.ndarray, n: int, dtype):
+    """A sign for each key and node, as `risk.probes` says."""
+    cp = cupy()
+    out = cp.empty((len(keys), n), dtype=dtype)
+    compiled("sums.cu", "signs", np.dtype(dtype))((-(-n // 256), len(keys)), (256,), (np.int64(n), cp.asarray(keys), out))
+    return out
+
+
 # ---- kernels ------------------------------------------------------------------------------------------------------------
 
 
 @cache
-def _source() -> str:
-    """Compiled for the kinds of rows, bands and columns that are asked for, once each; CuPy keeps them on disk."""
-    return (Path(__file__).parent / "recurrence.cu").read_text()
+def compiled(source: str, name: str, *kinds: np.dtype | int | str, more: tuple[str, ...] = ()):
+    """A kernel of a file here, for these types of numbers and sizes; CuPy keeps what it has compiled on disk.
+
+    Without fused multiply-add: sums are those of the processor.
+    """
+    words = [_NAMES[kind.char] if isinstance(kind, np.dtype) else str(kind) for kind in kinds]
+    whole, code = f"{name}<{', '.join(words)}>" if kinds else name, (Path(__file__).parent / source).read_text()
+    return (
+        cupy()
+        .RawModule(code=code, options=("-std=c++17", *OPTIONS, *more), name_expressions=(whole,) if kinds else None)
+        .get_function(whole)
+    )
 
 
-@cache
 def _kernel(name: str, dtype: np.dtype, *sizes: int | str | np.dtype):
-    """A kernel for one type of numbers and these sizes. Without fused multiply-add: sums are those of the processor."""
-    words = [_NAMES[part.char] if isinstance(part, np.dtype) else str(part) for part in (dtype, *sizes)]
-    whole, options = f"{name}<{', '.join(words)}>", ("-std=c++17", *OPTIONS, f"-DSTEP_THREADS={STEP_THREADS}")
-    module = cupy().RawModule(code=_source(), options=options, name_expressions=(whole,))
-    return module.get_function(whole)
+    return compiled("recurrence.cu", name, dtype, *sizes, more=(f"-DSTEP_THREADS={STEP_THREADS}",))
 
 
 def _grid(n: int, threads: int = THREADS):
