@@ -57,9 +57,11 @@ def streets(folder: Path, side: int) -> None:
 def measured(code: str, **given) -> dict:
     """What a process of its own prints as its last line, as JSON."""
     start = time.perf_counter()
-    done = subprocess.run(
-        [sys.executable, str(Path(__file__).resolve()), code, json.dumps(given)], stdout=subprocess.PIPE, text=True, check=False
-    )
+    command = [sys.executable, str(Path(__file__).resolve()), code, json.dumps(given)]
+    environment = {
+        name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"
+    }  # as installed packages are
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False, env=environment)
     if done.returncode:
         raise SystemExit(done.returncode)
     return {"wall": time.perf_counter() - start, **json.loads(done.stdout.splitlines()[-1])}
@@ -82,13 +84,12 @@ def peak() -> int:
 
 def single(folder: str, method: str) -> dict:
     """Read and denoise in one process."""
-    import pyarrow.parquet as pq
-
     import hushgraph as hg
+    from hushgraph.distributed.edges import columns_of, files_of, pieces_of, read_piece
 
     noisy = np.load(f"{folder}/noisy.npy")
-    files = sorted(Path(folder, "edges").glob("*.parquet"))
-    pairs = np.concatenate([np.stack([pq.read_table(path)[k].to_numpy() for k in (0, 1)], axis=1) for path in files])
+    files = files_of(f"{folder}/edges")
+    pairs = np.concatenate([read_piece(piece, columns_of(files[0], None))[0] for piece in pieces_of(files)])
     graph = hg.Graph.from_edges(pairs, n=len(noisy))
     del pairs
     read = cpu_seconds()

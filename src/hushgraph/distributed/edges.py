@@ -102,14 +102,23 @@ def read_piece(piece, columns: Columns) -> tuple[np.ndarray, np.ndarray | None]:
         if column.null_count or column.type not in _integers():
             msg = f"column {name!r} of {path} must hold node numbers, integers from 0 without gaps; got {column.type} with {column.null_count} missing"
             raise ValueError(msg)
-        ends.append(column.to_numpy(zero_copy_only=False).astype(np.int64, copy=False))
-    pairs = np.stack(ends, axis=1)
+        ends.append(numbers_in(column))
+    pairs = np.stack(ends, axis=1).astype(np.int64, copy=False)
     if len(pairs) and pairs.min() < 0:
         msg = f"{path} has node {int(pairs.min())}; expected numbers from 0"
         raise ValueError(msg)
     if not columns.weight:
         return pairs, None
-    return pairs, table.column(columns.weight).to_numpy().astype(np.float64, copy=False)
+    return pairs, numbers_in(table.column(columns.weight).combine_chunks()).astype(np.float64, copy=False)
+
+
+def numbers_in(column) -> np.ndarray:
+    """An Arrow array as NumPy's, nothing copied; `to_numpy`, which imports pandas, only where values are missing."""
+    types = extra("pyarrow", name="dask", purpose="parquet files").types
+    if column.null_count or not (types.is_integer(column.type) or types.is_float32(column.type) or types.is_float64(column.type)):
+        return column.to_numpy(zero_copy_only=False)
+    values = np.frombuffer(column.buffers()[1] or b"", dtype=column.type.to_pandas_dtype())
+    return values[column.offset : column.offset + len(column)]
 
 
 def _integers() -> tuple[Any, ...]:
@@ -166,6 +175,6 @@ def values_in(source, n: int, name: str) -> Iterator[tuple[Any, np.ndarray]]:
                 raise ValueError(msg)
             own = name if name in value else value[0]
             for batch in table.iter_batches(batch_size=PIECE, columns=[own] if node is None else [node, own]):
-                where = slice(place, place + len(batch)) if node is None else batch.column(node).to_numpy(zero_copy_only=False)
+                where = slice(place, place + len(batch)) if node is None else numbers_in(batch.column(node))
                 place += len(batch)
-                yield where, batch.column(own).to_numpy(zero_copy_only=False)
+                yield where, numbers_in(batch.column(own))

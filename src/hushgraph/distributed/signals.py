@@ -94,7 +94,10 @@ def write_part(run: Run, part: int, address: str, unchanged: bool) -> dict[str, 
     values = np.maximum(values, 0) if run.nonnegative else values
     values = np.rint(values) if run.integer else values
     pa, fsspec = extra("pyarrow", name="dask", purpose="parquet files"), extra("fsspec", name="dask", purpose="files elsewhere")
-    table = pa.table({"node": nodes, "denoised": values})
+    columns = [
+        pa.Array.from_buffers(pa.from_numpy_dtype(one.dtype), len(one), [None, pa.py_buffer(one)]) for one in (nodes, values)
+    ]
+    table = pa.Table.from_arrays(columns, names=["node", "denoised"])  # pa.table of NumPy's arrays would import pandas
     system, path = fsspec.core.url_to_fs(f"{address}/part-{part:05d}.parquet")
     system.makedirs(path.rsplit("/", 1)[0], exist_ok=True)
     draft = path.rsplit("/", 1)[0] + f"/.part-{part:05d}.{os.urandom(4).hex()}.tmp"
