@@ -21,7 +21,7 @@ import numpy as np
 from cupyx.scipy import sparse as device_sparse
 
 import hushgraph as hg
-from hushgraph.kernels import cpu
+from hushgraph.kernels import cpu, reference
 
 ROADS = 20_000_000  # nodes up to which road networks are generated
 RECORDED = Path(__file__).parent / "results" / "gpu.md"
@@ -115,40 +115,53 @@ def torch_sparse(frame, x):
 # ---- one size ---------------------------------------------------------------------------------------------------
 
 
-def measure(n: int, dtype, bandwidth: float) -> dict[str, str]:
-    graph = hg.datasets.roads(n) if n <= ROADS else hg.datasets.grid(round(n**0.5), round(n**0.5))
-    frame = hg.chebyshev_frame(graph)
-    rng = np.random.default_rng(0)
-    noisy = cp.asarray(rng.normal(size=graph.n).astype(dtype))
-    started = time.perf_counter()
+def measure(graph, frame, dtype, bandwidth: float) -> dict[str, str]:
+    """A column of the table."""
+    small, rng = graph.n <= ROADS, np.random.default_rng(0)
+    noisy = cp.asarray((10 * np.sin(np.arange(graph.n) / 1000) + rng.normal(size=graph.n)).astype(dtype))
+    row = {"nodes": f"{graph.n:,}", "edges": f"{graph.n_edges:,}", "numbers": np.dtype(dtype).name, "scales": str(frame.n_scales)}
+    pool, started = cp.get_default_memory_pool(), time.perf_counter()
+    graph.device_layout("combinatorial")
+    row["upload, s"] = f"{time.perf_counter() - started:.2f}"
+    for method in ("sgwt_sure", "let") if small else ("sgwt_sure",):
+        graph.device_layout("combinatorial").kept.clear()
+        pool.free_all_blocks()
+        row[f"denoise, {method}, ms"] = (
+            f"{on_the_clock(lambda method=method: hg.denoise(graph, noisy, sigma=1, method=method), 5):.2f}"
+        )
+        row[f"memory of the card then, {method}, GB"] = f"{pool.total_bytes() / 1e9:.1f}"
     F = hg.analyze(frame, noisy)
-    cp.cuda.Device().synchronize()
-    row = {
-        "nodes": f"{graph.n:,}", "edges": f"{graph.n_edges:,}", "numbers": np.dtype(dtype).name,
-        "scales": str(frame.n_scales), "first call, s": f"{time.perf_counter() - started:.2f}",
-    }  # fmt: skip
     forward = between_events(lambda: hg.analyze(frame, noisy))
     row["forward, ms"] = f"{forward:.2f}"
     row["inverse, ms"] = f"{between_events(lambda: hg.synthesize(frame, F)):.2f}"
     moved = (2 * graph.n_edges * 2 + (3 * np.dtype(dtype).itemsize) * graph.n) * frame.degree + 2 * F.nbytes
     row["bytes of a plain recurrence at copy speed, ms"] = f"{1e3 * moved / bandwidth:.2f}"
-    if graph.n <= ROADS:
-        columns = cp.asarray(rng.normal(size=(graph.n, 8)).astype(dtype))
-        row["a column of 8, of one alone"] = f"{between_events(lambda: hg.analyze(frame, columns)) / 8 / forward:.2f}"
-        row["cuSPARSE, ms"] = f"{between_events(naive_cusparse(frame, noisy), 5):.2f}"
-        try:
-            row["PyTorch, ms"] = f"{between_events(torch_sparse(frame, noisy), 5):.2f}"
-        except (ImportError, RuntimeError) as error:
-            row["PyTorch, ms"] = type(error).__name__
-        here = cpu.forward(
-            graph.layout("combinatorial"), frame.coefficients, noisy.get()[None], 2 * frame.unit / frame.lambda_upper
-        )[0]
-        row["bits of the processor"] = "yes" if np.array_equal(here, F.get()) else f"no, off by {np.abs(here - F.get()).max():.1e}"
-    for method in ("sgwt_sure", "let") if graph.n <= ROADS else ("sgwt_sure",):
-        row[f"denoise, {method}, ms"] = (
-            f"{on_the_clock(lambda method=method: hg.denoise(graph, noisy, sigma=1, method=method), 5):.2f}"
-        )
-    row["memory of the card, GB"] = f"{cp.get_default_memory_pool().total_bytes() / 1e9:.1f}"
+    if small:
+        row.update(against_others(graph, frame, noisy, F.get(), forward))
+    return row
+
+
+def against_others(graph, frame, noisy, F, forward: float) -> dict[str, str]:
+    """A batch, the rivals, and whether the numbers agree."""
+    columns = cp.asarray(np.random.default_rng(1).normal(size=(graph.n, 8)).astype(noisy.dtype))
+    row = {"a column of 8, of one alone": f"{between_events(lambda: hg.analyze(frame, columns)) / 8 / forward:.2f}"}
+    row["cuSPARSE, ms"] = f"{between_events(naive_cusparse(frame, noisy), 5):.2f}"
+    try:
+        row["PyTorch, ms"] = f"{between_events(torch_sparse(frame, noisy), 5):.2f}"
+    except (ImportError, RuntimeError) as error:
+        row["PyTorch, ms"] = type(error).__name__
+    scale, here = 2 * frame.unit / frame.lambda_upper, noisy.get()
+    same = cpu.forward(graph.layout("combinatorial"), frame.coefficients, here[None], scale)[0]
+    row["bits of the processor, forward"] = "yes" if np.array_equal(same, F) else f"no, off by {np.abs(same - F).max():.1e}"
+    truth = reference.forward(reference.prepare(*graph.symmetric_parts("combinatorial")), frame.coefficients, here[None].astype(np.float64), scale)  # fmt: skip
+    row["off the reference, of the largest coefficient"] = f"{np.abs(truth[0] - F).max() / np.abs(truth).max():.1e}"
+    host, there = (hg.denoise(graph, values, sigma=1, method="sgwt_sure") for values in (here, noisy))
+    row["thresholds of the processor, sgwt_sure"] = "same bits" if np.array_equal(host.thresholds, there.thresholds) else (
+        f"off by {np.abs(host.thresholds / there.thresholds - 1).max():.1e}")  # fmt: skip
+    equal = np.array_equal(host.signal, there.signal.get())
+    row["signal of the processor, sgwt_sure"] = (
+        "same bits" if equal else f"off by {np.abs(host.signal - there.signal.get()).max():.1e}"
+    )
     return row
 
 
@@ -166,10 +179,11 @@ def main():
     )
     rows = []
     for n in arguments.sizes:
+        graph = hg.datasets.roads(n) if n <= ROADS else hg.datasets.grid(round(n**0.5), round(n**0.5))
+        frame = hg.chebyshev_frame(graph)
         for dtype in (np.float64, np.float32) if n <= ROADS else (np.float32,):
-            rows.append(measure(n, dtype, bandwidth))
+            rows.append(measure(graph, frame, dtype, bandwidth))
             print(rows[-1], flush=True)
-            cp.get_default_memory_pool().free_all_blocks()
     names = list(dict.fromkeys(name for row in rows for name in row))
     lines = [
         f"{head}.",

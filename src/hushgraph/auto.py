@@ -24,7 +24,7 @@ from hushgraph.progress import nth, timed
 from hushgraph.refine import refine
 from hushgraph.result import Denoised, NodeRisk, per_signal
 from hushgraph.sgwt import Noise, Settings, average
-from hushgraph.sums import block_sum, sum_of_rows
+from hushgraph.sums import block_sum, sum_of_rows, variances_there
 
 SMALL, LARGE = 500, 2**17  # nodes: below, few candidates; above, those of `let`
 DOUBT = 1.5  # standard errors by which `counts` must look worse to be dropped
@@ -123,7 +123,11 @@ def denoise_combined(graph: Graph, values: np.ndarray, sigma, settings: Settings
         method=settings.method,
         thresholds=None,
         timings=timings,
-        details={**details, "n_probes": None if filters is None else filters.probes.count},
+        details={
+            **details,
+            "n_probes": None if filters is None else filters.probes.count,
+            "noisy_variance": per_signal(variances_there(planes), ndim),
+        },
         node_risk=NodeRisk(graph, sure, variance, values.shape, posterior=np.array([part.posterior for part in parts])),
     )
 

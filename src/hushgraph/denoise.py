@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 import warnings
 from dataclasses import replace
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 from scipy.sparse.linalg import cg
 
-from hushgraph.arrays import beside, namespace, on_device, on_host
+from hushgraph.arrays import beside, namespace, on_device
 from hushgraph.auto import Combined, denoise_combined
 from hushgraph.checks import (
     LARGEST_FLOAT32,
@@ -28,7 +28,6 @@ from hushgraph.result import Denoised, NodeRisk, like_input, per_signal
 from hushgraph.risk import Law, estimate_sigma
 from hushgraph.sgwt import Noise, Settings, average
 from hushgraph.shrink import Rule, sure_exponent
-from hushgraph.sums import dots_there, sums_there
 from hushgraph.threshold import Candidates, Level
 from hushgraph.transform import checked_frame_of
 from hushgraph.wavelets import denoise_wavelets
@@ -260,7 +259,7 @@ def _denoise_around(graph, values, sigma, settings, timings, known, missing) -> 
 
 def _denoise_known(graph, values, sigma, settings: Settings, timings) -> Denoised:
     """Every node has its value."""
-    note, spread = None, _variances(values)
+    note = None
     if sigma is None:
         with timed(timings, "sigma", 0.0, 0.02):
             sigma = estimate_sigma(graph, values)
@@ -269,10 +268,10 @@ def _denoise_known(graph, values, sigma, settings: Settings, timings) -> Denoise
         result = denoise_combined(graph, values, sigma, settings, timings)
     else:
         result = denoise_wavelets(graph, values, sigma, settings, timings)
-    return _checked_against_nothing(result, values, Noise.of(sigma), note, spread)
+    return _checked_against_nothing(result, values, Noise.of(sigma), note)
 
 
-def _checked_against_nothing(result: Denoised, values: np.ndarray, noise: Noise, note: str | None, spread) -> Denoised:
+def _checked_against_nothing(result: Denoised, values: np.ndarray, noise: Noise, note: str | None) -> Denoised:
     """A signal whose risk exceeds that of doing nothing stays as it came."""
     nothing, fourth = noise.total(len(values)), noise.fourth(len(values))
     kept = np.atleast_1d(result.risk) > nothing
@@ -281,7 +280,7 @@ def _checked_against_nothing(result: Denoised, values: np.ndarray, noise: Noise,
         notes.append(
             f"{int(kept.sum())} of {len(kept)} signals were returned unchanged: their estimated risk exceeded that of the noise"
         )
-    if len(values) >= _ENOUGH and bool(np.any(on_host(spread) < _TOO_QUIET * nothing / len(values))):
+    if len(values) >= _ENOUGH and bool(np.any(result.details["noisy_variance"] < _TOO_QUIET * nothing / len(values))):
         notes.append("the values vary far less than noise of this sigma would: sigma is probably too large")
     details = {**result.details, "notes": notes, "unchanged": np.flatnonzero(kept)}
     if not kept.any():
@@ -299,13 +298,6 @@ def _checked_against_nothing(result: Denoised, values: np.ndarray, noise: Noise,
         details=details,
         node_risk=replace(terms, sure=sure, variance=variance, posterior=posterior),
     )
-
-
-def _variances(values) -> Any:
-    """Of each signal; those of signals on a GPU stay there."""
-    rows = values[None] if values.ndim == 1 else values.T
-    apart = rows - (sums_there(rows) / len(values))[:, None].astype(rows.dtype, copy=False)
-    return dots_there(apart, apart) / len(values)
 
 
 def _check_fit(settings: Settings) -> None:

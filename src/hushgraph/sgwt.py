@@ -101,6 +101,7 @@ class Probed:
     weights: np.ndarray
     signal_weights: np.ndarray
     weights_from: str
+    joint: Any = None  # on a GPU these bands and those of the signals, in one array
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,11 +174,14 @@ def _shared_filters(frames: list[Frame]) -> tuple[Frame, list[np.ndarray]]:
 
 
 def _synthesized(frame: Frame, F, slope, probed: Probed):
-    """The signals; on a GPU also J eps of a single one, side by side with it: the two share what is read."""
-    if not on_device(F) or len(F) > 1 or F.shape[1] != slope.shape[1] or frame.laplacian == "random_walk" or F[0].size > _SMALL:
+    """The signals; on a GPU also J eps of a single one, side by side with it: the two share what is read, and this is the last use of
+    the probes' bands.
+    """
+    if probed.joint is None or len(F) > 1 or F.shape[1] != slope.shape[1] or frame.laplacian == "random_walk" or F[0].size > _SMALL:
         return inverse(frame, F), None
-    both = inverse(frame, np.concatenate([F, slope[0] * probed.bands.astype(F.dtype, copy=False)]))
-    return both[:1], both[1:]
+    np.multiply(slope[0], probed.bands, out=probed.bands)
+    both = inverse(frame, probed.joint)
+    return both[-1:], both[:-1]
 
 
 def _shares(weights, slope) -> Any:
@@ -198,10 +202,10 @@ def _probe(frame: Frame, noise: Noise, settings: Settings, planes) -> tuple[Prob
     is_few = exact or (weights is not None and not walk)
     eps = probes(n, min(count, RISK_PROBES) if is_few else count, law=settings.law, seed=settings.seed, like=planes)
     eps = eps if noise.per_node is None else eps * noise.per_node.astype(eps.dtype, copy=False)
-    few, F = eps[:RISK_PROBES], None
+    few, F, joint = eps[:RISK_PROBES], None, None
     if on_device(planes):
-        both = forward(frame, np.concatenate([few, planes]))
-        bands, F = both[: len(few)], both[len(few) :]
+        joint = forward(frame, np.concatenate([few, planes]))
+        bands, F = joint[: len(few)], joint[len(few) :]
     else:
         bands = forward(frame, few)
     if weights is not None:
@@ -217,7 +221,7 @@ def _probe(frame: Frame, noise: Noise, settings: Settings, planes) -> tuple[Prob
         signal_weights = beside(exact_weights(frame, sigma=on_host(noise.per_node), domain="signal"), eps)
     elif walk:
         signal_weights = mean_weights(frame, eps, domain="signal")
-    return Probed(count, eps[:RISK_PROBES], bands, raw, signal_weights, source), F
+    return Probed(count, eps[:RISK_PROBES], bands, raw, signal_weights, source, joint), F
 
 
 def _threshold(F: np.ndarray, frame: Frame, probed: Probed, noise: Noise, settings: Settings):

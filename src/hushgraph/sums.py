@@ -165,6 +165,12 @@ def sums_there(rows) -> Any:
     return gpu.dots(rows) if on_device(rows) else block_sum(rows.T)
 
 
+def variances_there(rows) -> Any:
+    """Of each row, likewise."""
+    apart = rows - (sums_there(rows) / max(rows.shape[1], 1))[:, None].astype(rows.dtype, copy=False)
+    return dots_there(apart, apart) / max(rows.shape[1], 1)
+
+
 def _along_rows(rows: np.ndarray) -> np.ndarray:
     """float64 with neighbours in a row next to each other in memory: vectors are read from there without asking."""
     rows = np.asarray(rows, dtype=np.float64)

@@ -10,6 +10,7 @@ from hushgraph.graph import Graph
 from hushgraph.progress import timed
 from hushgraph.result import Denoised, NodeRisk, per_signal
 from hushgraph.sgwt import Noise, Settings, estimates, risk_errors
+from hushgraph.sums import variances_there
 
 DEPTHS = (0, 2, 4, 6)  # low_scales tried by sgwt_deep
 
@@ -23,6 +24,7 @@ def denoise_wavelets(graph: Graph, values: np.ndarray, sigma, settings: Settings
     parts, probed, slope = estimates(frames, planes, noise, settings, timings)
     best = np.argmin([on_host(part.risk) for part in parts], axis=0) if len(parts) > 1 else np.zeros(len(planes), dtype=int)
     errors = [risk_errors(parts[b], m, planes, noise, probed, slope, settings.law, timings) for m, b in enumerate(best)]
+    spread = variances_there(planes)
     picked = [(parts[b], m) for m, b in enumerate(best)]
     frames, thresholds = [part.frame for part, _ in picked], [part.thresholds[..., m] for part, m in picked]
     same = len({len(t) for t in thresholds}) == 1
@@ -32,6 +34,7 @@ def denoise_wavelets(graph: Graph, values: np.ndarray, sigma, settings: Settings
         "tightness_defect": max(frame.tightness_defect for frame in frames),
         "n_probes": probed.count if probed.weights_from == "probes" else None,
         "divergence": per_signal([part.divergence[m] for part, m in picked], ndim),
+        "noisy_variance": per_signal(spread, ndim),
     }
     if settings.method == "sgwt_deep":
         details["low_scales"] = per_signal([DEPTHS[b] for b in best], ndim)

@@ -1,6 +1,6 @@
 """The recurrence on one GPU, through CuPy: the same functions as `cpu`, with CuPy arrays in and out.
 
-`recurrence.cu` holds the kernels. A term of the recurrence is one launch; TERMS of them are kept and added into all bands in one
+`recurrence.cu` holds the kernels. A term of the recurrence is one launch; dozens of them are kept and added into all bands in one
 pass, which runs beside the next terms on a stream of its own. On graphs where launches would cost more than their work, all of them
 are recorded once as a CUDA graph and replayed. Rows are those of `layout`, so a sum has the same order as on the processor.
 """
@@ -17,13 +17,14 @@ from hushgraph.contents import extra
 from hushgraph.kernels.quads import Quads
 from hushgraph.kernels.quads import prepare as prepare_quads
 
-TERMS = 24  # terms of the recurrence that are added into the bands at once
+TERMS, FEWEST_TERMS = 51, 4  # terms of the recurrence that are added into the bands at once, as far as there is room
+SHARE = 1 / 4  # of the free memory that terms may take
 THREADS = 256
-MOST_BANDS = 8  # bands, or terms, that a thread sums at a time
+MOST_BANDS, MOST_TERMS = 8, 17  # bands, or terms, that a thread sums at a time
 COLUMNS = (8, 4, 2, 1)  # signals that go side by side
 RECORDED = 2**22  # rows below which launches are recorded
 SIDE_BY_SIDE = 2**24  # rows below which several signals are
-STEP_THREADS = 256  # of the recurrence: rows of a block share what they read
+STEP_THREADS = 128  # of the recurrence: rows of a block share what they read
 PER_BLOCK = 8192  # nodes whose terms a block sums, as in `sums.cu`
 OPTIONS = ("--fmad=false",)  # of every kernel: a sum is the same on all machines only if nothing is fused into it
 _NAMES = {"f": "float", "d": "double", "h": "short", "i": "int"}
@@ -90,8 +91,9 @@ def forward_with_moments(layout: DeviceLayout, coefficients, signals, scale, *, 
     for start, columns in _groups(layout, len(signals)):
         part = slice(start, start + columns)
         _Transform.of(layout, coefficients, scale, signals.dtype, columns).forward(signals[part], out[part], moments[part])
-    moments[:, 2::2] = 2 * moments[:, 2::2] - moments[:, :1]
-    moments[:, 3::2] = 2 * moments[:, 3::2] - moments[:, 1:2]
+    if n_moments:
+        moments[:, 2::2] = 2 * moments[:, 2::2] - moments[:, :1]
+        moments[:, 3::2] = 2 * moments[:, 3::2] - moments[:, 1:2]
     return out, moments
 
 
@@ -128,7 +130,8 @@ class _Transform:
         self.theta = cp.asarray(np.ascontiguousarray(coefficients, dtype=dtype))
         self.turned = cp.asarray(np.ascontiguousarray(coefficients[:, ::-1].T, dtype=dtype))
         self.rows = _rows_argument(layout, scale, self.dtype)
-        self.terms, self.bands = _room(layout, self.dtype, columns, self.n_bands)
+        self.at_once = _terms_at_once(columns * layout.stride * self.dtype.itemsize)
+        self.terms, self.bands = _room(layout, self.dtype, columns, self.n_bands, 2 * self.at_once)
         self.recordings: dict[str, Any] = {}
 
     @classmethod
@@ -155,15 +158,14 @@ class _Transform:
         self._replay("inverse", self._descend)
         self._reorder(self.columns, self.terms[self._place(self.n_terms - 1)], out, back=True)
 
-    # terms go round in two halves of TERMS places: while one half is added into the bands, the other is filled
+    # terms go round in two halves of so many places: while one half is added into the bands, the other is filled
 
     def _batches(self) -> list[tuple[int, int]]:
         """(first term, last term + 1) of what is added at once."""
-        return [(k, min(k + TERMS, self.n_terms)) for k in range(0, self.n_terms, TERMS)]
+        return [(k, min(k + self.at_once, self.n_terms)) for k in range(0, self.n_terms, self.at_once)]
 
-    @staticmethod
-    def _place(term: int) -> int:
-        return term % (2 * TERMS)
+    def _place(self, term: int) -> int:
+        return term % (2 * self.at_once)
 
     def _climb(self, out, moments):
         """T_k x, summed into the bands batch by batch; the last batch only if there is an `out` to write to."""
@@ -265,8 +267,8 @@ class _Transform:
 
     def _unmix(self, first: int, last: int):
         layout, size = self.layout, self.dtype.itemsize
-        for k in range(first, last, MOST_BANDS):
-            terms = min(MOST_BANDS, last - k)
+        for k in range(first, last, MOST_TERMS):
+            terms = min(MOST_TERMS, last - k)
             _kernel("unmix", self.dtype, terms)(
                 *_grid(layout.n),
                 (
@@ -304,10 +306,17 @@ class _Transform:
         )
 
 
-def _room(layout: DeviceLayout, dtype: np.dtype, columns: int, n_bands: int):
-    """Terms (2 TERMS, columns, stride) and bands (columns, n_bands, stride) in row order, kept for the next transform of that kind."""
+def _terms_at_once(size: int) -> int:
+    """How many terms of so many bytes there is room for, twice; that changes no bit of the result."""
+    cp = cupy()
+    free = cp.cuda.runtime.memGetInfo()[0] + cp.get_default_memory_pool().free_bytes()
+    return int(np.clip(SHARE * free // (2 * size), FEWEST_TERMS, TERMS))
+
+
+def _room(layout: DeviceLayout, dtype: np.dtype, columns: int, n_bands: int, n_terms: int):
+    """Terms (n_terms, columns, stride) and bands (columns, n_bands, stride) in row order, kept for the next transform of that kind."""
     cp, stride = cupy(), layout.stride
-    terms = layout.keep(("terms", dtype.str, columns), lambda: cp.empty((2 * TERMS, columns, stride), dtype=dtype))
+    terms = layout.keep(("terms", dtype.str, columns, n_terms), lambda: cp.empty((n_terms, columns, stride), dtype=dtype))
     return terms, layout.keep(("bands", dtype.str, columns, n_bands), lambda: cp.empty((columns, n_bands, stride), dtype=dtype))
 
 

@@ -267,7 +267,7 @@ __global__ void __launch_bounds__(256) finer_sums(int n, const X* x, const G* g,
     for (int i = blockIdx.x * 256 + threadIdx.x; i < n; i += gridDim.x * 256) {
         double value = x[base + i], size = size_of(x[base + i], scale, base + i);
         i64 key = __double_as_longlong(size);
-        int k = size < 0 ? 0 : bin_of(key, row.lowest), slot = slots[blockIdx.y * BINS + k];
+        int k = !(size >= 0) ? 0 : bin_of(key, row.lowest), slot = slots[blockIdx.y * BINS + k];
         if (k == 0 || slot < 0) continue;
         double edge = __longlong_as_double(key >> FINER_SHIFT << FINER_SHIFT);
         Terms terms = terms_of(value, g[base + i], edge / size, beta, row);
@@ -285,7 +285,7 @@ __device__ __forceinline__ int cell_at(int i, int n, i64 base, const X* x, const
                                        const int* cell_of, double* size) {
     if (i >= n) return -1;
     *size = size_of(x[base + i], scale, base + i);
-    if (*size < 0) return -1;
+    if (!(*size >= 0)) return -1;
     i64 key = __double_as_longlong(*size);
     int slot = slots[blockIdx.y * BINS + bin_of(key, lowest)];
     return slot < 0 ? -1 : cell_of[((i64)blockIdx.y * BINS + slot) * FINER + (int)((key >> FINER_SHIFT) % FINER)];
