@@ -64,6 +64,9 @@ class Cutting:
         typer.Option(help="Ghosts per owned node above which the graph is refused. Default: 3.", rich_help_panel=_GRAPH),
     ] = None
     degree: Annotated[int, typer.Option(help="Degree of the polynomials.", rich_help_panel=_FRAME)] = 100
+    method: Annotated[Method, typer.Option(help="The method that tasks must have room for.", rich_help_panel=_FRAME)] = (
+        Method.sgwt_scaled
+    )
     memory: Annotated[str | None, typer.Option(help="What one task may take: 3GB, say.", rich_help_panel=_CLUSTER)] = None
 
     def settings(self) -> dict[str, Any]:
@@ -71,6 +74,7 @@ class Cutting:
         return {
             **{name: own[name] for name in ("coords", "partitions", "most_ghosts", "degree", "memory")},
             "n": self.nodes,
+            "method": self.method.value,
             "by": None if self.by is None else self.by.value,
             "weight": False if self.unweighted else self.weight,
         }  # fmt: skip
@@ -115,7 +119,6 @@ def plan(
     edges: Edges,
     *,
     cutting: Cutting,
-    method: Annotated[Method, typer.Option(help="Method of denoising.")] = Method.sgwt_scaled,
     workers: Annotated[int, typer.Option(min=1, help="Workers of one core each.", rich_help_panel=_CLUSTER)] = 1,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -125,7 +128,7 @@ def plan(
         with terminal.working("Counting ghosts"):
             from hushgraph.distributed.plan import plan as plan_of
 
-            found = plan_of(edges, method=method.value, workers=workers, **cutting.settings())
+            found = plan_of(edges, workers=workers, **cutting.settings())
         if not (as_json or quiet):
             typer.echo(str(found))
         terminal.result(asdict(found))

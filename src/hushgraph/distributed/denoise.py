@@ -17,6 +17,7 @@ from hushgraph.distributed import let, tasks
 from hushgraph.distributed.edges import whole_address
 from hushgraph.distributed.runner import Runner
 from hushgraph.distributed.signals import opened_release, taken, write_part
+from hushgraph.distributed.size import BASE, Shape
 from hushgraph.distributed.store import VERSION, added, manifest_of, pieces, read_array, read_json, write_json
 from hushgraph.distributed.tasks import Run
 from hushgraph.distributed.thresholds import least_sure
@@ -122,6 +123,7 @@ def denoise(
     """
     facts, work = manifest_of(workdir), Path(workdir).resolve()
     _check_method(method, facts["n"], refine, nonnegative)
+    _check_memory(method, facts)
     sure_exponent(rule, beta)
     if isinstance(signal, Noisy):
         signal, sigma = opened_release(signal, sigma, facts)
@@ -180,6 +182,18 @@ def _check_method(method, n: int, refine: bool | None, nonnegative: bool) -> Non
         reason = "a second look at the signal needs the whole graph at once: say refine=False"
     if reason is not None:
         msg = f"{reason}; for a distributed run use 'let' or 'sgwt_scaled', or denoise on one machine with hushgraph.denoise"
+        raise ValueError(msg)
+
+
+def _check_memory(method: str, facts: dict[str, Any]) -> None:
+    """Refuse a method that needs more memory than the partitions were cut for."""
+    shape = Shape(2 * facts["n_edges"] / facts["n"], facts["n_scales"], not facts["unweighted"], method)
+    needed = BASE + facts["largest_zone"] * shape.per_row
+    if facts["memory"] is not None and needed > facts["memory"]:
+        msg = (
+            f"method={method!r} takes about {needed / 1e9:.2f} GB per task on these partitions, and memory={facts['memory'] / 1e9:.2f} GB was asked "
+            f"for; prepare with method={method!r}, or with more partitions"
+        )
         raise ValueError(msg)
 
 

@@ -17,7 +17,7 @@ from hushgraph.distributed.cut import By, cut_for
 from hushgraph.distributed.edges import Columns, read_piece
 from hushgraph.distributed.ghosts import TooManyGhostsError
 from hushgraph.distributed.prepare import coords_of, count_nodes, memory_of, most_ghosts_of, pieces_and_columns
-from hushgraph.distributed.size import BASE, Cost, Shape, nodes_per_partition
+from hushgraph.distributed.size import BASE, START, Cost, Shape, nodes_per_partition
 from hushgraph.distributed.store import pieces
 from hushgraph.graph import Graph
 from hushgraph.partition import count_scales
@@ -30,7 +30,12 @@ WHOLE = 40_000_000  # edges up to which the whole graph is read
 REGION = 4_000_000  # nodes of the region that is read of larger ones
 LOOKED_AT = 3  # partitions whose ghosts are counted
 LEAKY = 0.05  # share of a region's edges that leave it, above which it is no region
-STAGES = {"sgwt_sure": 5, "sgwt_scaled": 8, "let": 7}  # stages of one task per partition each, besides those of preparing
+STAGES = {
+    "sgwt_sure": 6,
+    "sgwt_scaled": 9,
+    "let": 9,
+    "auto": 9,
+}  # stages of one task per partition each, besides those of preparing
 
 
 @dataclass(frozen=True)
@@ -107,24 +112,22 @@ def plan(
     limit = None if most_ghosts is None else checked_number("most_ghosts", most_ghosts, "a number above 0", above=0)
     weighted = columns is not None and columns.weight is not None if graph is None else not graph.is_unweighted
     sample = _Sample.of(graph, files, columns, n, n_edges, coords)
-    shape = Shape(2 * n_edges / max(n, 1), n_scales or sample.n_scales, weighted, scaled=method != "sgwt_sure")
+    shape = Shape(2 * n_edges / max(n, 1), n_scales or sample.n_scales, weighted, method)
     growth = 1.3
     for _ in range(1 if partitions is not None else 3):  # more memory per node, smaller partitions, more ghosts
         parts = partitions or -(-n // nodes_per_partition(shape, cap, growth))
         parts = checked_count("partitions", parts, 1, max(n, 1))
         by, growth, counted = sample.growth(by, parts, depth, most_ghosts_of(parts) if limit is None else limit)
-    transforms = 2 * (1 + min(default_probes(n), RISK_PROBES)) + max(0, default_probes(n) - RISK_PROBES)
-    cost = Cost(n_edges, growth * n, degree, shape, transforms)
-    rows = growth * -(-n // parts)
-    memory_per_task = BASE + rows * shape.per_row
+    cost = Cost(n_edges, growth * n, degree, shape, default_probes(n))
+    memory_per_task = BASE + growth * -(-n // parts) * shape.per_row
     kept = min(default_probes(n), RISK_PROBES)
-    disk = n * (24 + 8 * (3 + (1 + kept + (kept > 1) + shape.scaled) * shape.n_scales)) + growth * n * (44 + 8 * shape.entries)
-    busy = min(workers, parts)
-    turns = -(-parts // busy) / parts
-    cpu = cost.prepare + cost.denoise
+    more = 8 * shape.n_scales * kept * (kept > 1)  # further probes, and their mean
+    disk = n * (24 + shape.disk + more) + growth * n * (44 + 8 * shape.entries)
+    cpu, busy = cost.prepare + cost.denoise, min(workers, parts)
+    seconds = cpu * -(-parts // busy) / parts + START * (1 + (workers > 1))
     return Plan(
         n, n_edges, parts, str(by), depth, growth, shape.n_scales, memory_per_task, disk,
-        len(files) + parts * (2 + STAGES[method]), cpu, cpu * turns, workers, counted,
+        len(files) + parts * (2 + STAGES[method]), cpu + START * (workers + (workers > 1)), seconds, workers, counted,
     )  # fmt: skip
 
 

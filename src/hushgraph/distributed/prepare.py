@@ -58,6 +58,7 @@ def prepare(
     partitions: int | None = None,
     by: By | None = None,
     memory=None,
+    method: str = "sgwt_scaled",
     degree: int = 100,
     damping: Damping | None = "jackson",
     base: float = 2.0,
@@ -90,6 +91,8 @@ def prepare(
         Boxes of coordinates, ranges of node numbers, or (a graph in memory) ranges of the reverse Cuthill-McKee order.
     memory : str or float, optional
         What one task may take, such as "3GB"; by default that of the smallest worker.
+    method : str
+        The method that tasks must have room for; "let" and "auto" take several times as much as the others.
     degree, damping, base, plateau, n_scales, laplacian
         As in `chebyshev_frame`; the Laplacian is "combinatorial" or "normalized".
     lambda_max : float, optional
@@ -105,7 +108,9 @@ def prepare(
         None if most_ghosts is None else checked_number("most_ghosts", most_ghosts, "a number above 0", above=0),
     )  # fmt: skip
     with watching(checked_watcher(progress)):
-        job = _Job.of(edges, Path(workdir).resolve(), n, coords, partitions, by, memory_of(memory, client), settings, weight)
+        job = _Job.of(
+            edges, Path(workdir).resolve(), n, coords, partitions, by, memory_of(memory, client), settings, weight, method
+        )
         if (known := job.known()) is not None:
             return known
         runner = Runner(client, STAGES, job.token)
@@ -155,10 +160,11 @@ class _Job:
     parts: int
     by: By
     settings: _Settings
+    memory: float | None
     token: str
 
     @classmethod
-    def of(cls, edges, work: Path, n, coords, partitions, by, memory, settings: _Settings, weight) -> _Job:
+    def of(cls, edges, work: Path, n, coords, partitions, by, memory, settings: _Settings, weight, method) -> _Job:
         graph, pieces, columns = (edges, [], None) if isinstance(edges, Graph) else (None, *pieces_and_columns(edges, weight))
         coords = graph.coords if graph is not None and coords is None else coords_of(coords)
         n = graph.n if graph is not None else count_nodes(n, pieces, columns, coords)
@@ -166,7 +172,8 @@ class _Job:
             msg = "the graph has no nodes: there is nothing to prepare"
             raise ValueError(msg)
         entries = (graph.adjacency.nnz if graph is not None else 2 * sum(piece[3] for piece in pieces)) / n
-        shape = Shape(entries, 6, weighted=graph is not None and not graph.is_unweighted)
+        weighted = columns.weight is not None if graph is None else not graph.is_unweighted
+        shape = Shape(entries, 6, weighted, method)
         most = nodes_per_partition(shape, memory, EXPECTED_GROWTH)
         parts = -(-n // most) if partitions is None else checked_count("partitions", partitions, 1, n)
         by, owners = cut_for(by, n, parts, coords, graph)
@@ -175,7 +182,7 @@ class _Job:
         _check_folder(work, stated)
         if not (work / "owner.npy").exists():
             write_owners(work / "owner.npy", n, parts, owners)
-        return cls(work, graph, pieces, columns, n, parts, by, settings, _digest(stated))
+        return cls(work, graph, pieces, columns, n, parts, by, settings, memory, _digest(stated))
 
     def known(self) -> Prepared | None:
         return prepared(self.work) if read_json(self.work / "manifest.json") is not None else None
@@ -305,7 +312,7 @@ def _finished(job: _Job, rows, zones, zone: Zone, runner: Runner) -> Prepared:
         "unweighted": unweighted, "mean_degree": total / job.n or 1.0, "most_degree": zone.most_degree,
         "linked": sum(row["linked"] for row in rows), "graph_hash": f"{job.n}-{entries}-{fingerprint:016x}",
         "signal_hash": None if job.graph is None else job.graph.hash,
-        "partition_hash": _hash_of(job.work / "owner.npy"), "notes": notes, "timings": runner.timings,
+        "partition_hash": _hash_of(job.work / "owner.npy"), "notes": notes, "memory": job.memory, "timings": runner.timings,
     }  # fmt: skip
     write_json(job.work / "manifest.json", facts)
     found = prepared(job.work)

@@ -39,9 +39,16 @@ class Shape:
     entries: float
     n_scales: int
     weighted: bool = False
-    scaled: bool = False
-    kept_probes: int = 1
-    value: int = 8
+    method: str = "sgwt_scaled"
+
+    @property
+    def scaled(self) -> bool:
+        return self.method != "sgwt_sure"
+
+    @property
+    def n_filters(self) -> int:
+        """Filters that candidates are made of, for methods that combine them."""
+        return 2 * self.n_scales + 11 if self.method in ("let", "auto") else 0
 
     @property
     def layout(self) -> float:
@@ -64,8 +71,23 @@ class Shape:
         return 3 * 4 * self.entries + (2 * 8 * self.entries if self.weighted else 0) + 60 + 4 * self.entries
 
     @property
+    def combine(self) -> float:
+        """Bytes per row of all filters of a probe: in two orders, as sums, and while they are written."""
+        return self.layout + 4 * 8 + 4.7 * 8 * self.n_filters
+
+    @property
     def per_row(self) -> float:
-        return max(self.forward, self.inverse, self.grow)
+        return max(self.forward, self.inverse, self.grow, self.combine)
+
+    @property
+    def disk(self) -> float:
+        """Bytes per owned node of a run: coefficients, probes and noise levels, or all filters and candidates."""
+        if self.n_filters:
+            return 8 * (3 + 2 * self.n_filters + 6 * self.n_scales + 9 + 4)
+        return 8 * (3 + (2 + self.scaled) * self.n_scales + 6 * self.scaled)
+
+
+START = 4.0  # CPU seconds until a process has imported and loaded what it needs
 
 
 @dataclass(frozen=True)
@@ -76,19 +98,24 @@ class Cost:
     rows: float  # of all partitions, ghosts included
     degree: int
     shape: Shape
-    transforms: int  # of a signal or a probe, there and back
+    probes: int
 
     @property
     def prepare(self) -> float:
         """Sorting edges, building rows, growing zones, the spectrum."""
-        return 1e-6 * (self.edges * (0.16 + 0.12) + self.rows * (0.25 + 0.25 * self.shape.entries))
+        return 1e-6 * (self.edges * 0.18 + self.rows * (0.2 + 0.17 * self.shape.entries))
 
     @property
     def denoise(self) -> float:
-        """Steps of the recurrence, and what is done once per row."""
-        step = 0.35 + 0.25 * self.shape.entries * (2.0 if self.shape.weighted else 1.0) + 0.35 * self.shape.n_scales
-        once = 60 + 110 * self.shape.n_scales * (1.5 if self.shape.scaled else 1.0)
-        return 1e-9 * self.rows * self.transforms * (step * self.degree + once)
+        """Steps of the recurrence there and back, for the signal and each probe, and what is done once per row."""
+        shape = self.shape
+        step = 0.35 + 0.25 * shape.entries * (2.0 if shape.weighted else 1.0)
+        transforms, mixed = 1 + self.probes, 0.35 * shape.n_scales
+        work = 2 * transforms * ((step + mixed) * self.degree + 20 + 34 * shape.n_scales) + 200 * shape.n_scales * shape.scaled
+        if shape.n_filters:
+            work = transforms * (step + 0.35 * shape.n_filters) * self.degree + 2 * shape.n_scales * (step + 0.35) * self.degree
+            work += self.probes * (step + mixed) * self.degree + 150 * shape.n_filters
+        return 1e-9 * self.rows * work
 
 
 def nodes_per_partition(shape: Shape, memory: float | None, growth: float) -> int:
