@@ -14,8 +14,8 @@ from hushgraph.arrays import namespace
 from hushgraph.kernels.gpu import OPTIONS, compiled, cupy
 from hushgraph.sure_bins import BINS, FINER, WORDS, least_of_rows
 
-LIMBS = 17  # as in `thresholds.cu`
-CHUNK = 4096  # values whose members keep their order
+LIMBS, WINDOW = 17, 48  # as in `thresholds.cu`
+CHUNK = 4096  # values whose members keep their order; also the fewest that a block sums
 
 
 def least_sure_on_device(x, g, scale, variance: float, beta: float) -> np.ndarray:
@@ -47,11 +47,13 @@ def _cells(x, g, scale, variance: float, beta: float):
         (min(-(-n // 2048), 1024), rows),
         (variance, float(beta)),
     )
-    chunk = int(np.clip(-(-n * rows // _processors()), CHUNK, 2**16))
+    chunk = max(-(-n * rows // _processors()), CHUNK)  # all processors have a block
+    few, own = (-(-n // chunk), rows), (np.int32(chunk),)
     launch("extremes", wide, 256, tops)
-    launch("bin_sums", (-(-n // chunk), rows), 1024, tops, settings[1], sums, first=(np.int32(chunk),), shared=4 * LIMBS * BINS)
+    launch("bin_sums", few, 1024, tops, settings[1], sums, first=own, shared=4 * LIMBS * BINS)
     _launch(compiled("thresholds.cu", "open_bins"), (rows,), 256, (tops, sums, *settings, heads, slots, bins), 8 * 9 * BINS)
-    launch("finer_sums", wide, 256, tops, slots, heads, settings[1], finer)
+    windows = (*few, -(-BINS // WINDOW))
+    launch("finer_sums", windows, 1024, tops, slots, heads, settings[1], finer, first=own, shared=4 * LIMBS * WINDOW * FINER)
     _launch(compiled("thresholds.cu", "open_cells"), (rows,), 256, (tops, finer, *settings, heads, bins, parts, cells, cell_of), 0)
     blocks = -(-n // CHUNK)
     counts = cp.empty(blocks * rows, dtype=np.int32)

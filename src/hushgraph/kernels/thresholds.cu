@@ -5,7 +5,7 @@ typedef unsigned int u32;
 typedef long long i64;
 typedef unsigned long long u64;
 
-const int BINS = 2048, FINER = 64, SHIFT = 46, FINER_SHIFT = 40, WORDS = 9, LIMBS = 17, FEW = 1024;
+const int BINS = 2048, FINER = 64, SHIFT = 46, FINER_SHIFT = 40, WORDS = 9, LIMBS = 17, FEW = 1024, SOME = 8192, WINDOW = 48;
 
 struct Row {
     i64 lowest;
@@ -74,40 +74,52 @@ __global__ void __launch_bounds__(256) extremes(int n, const X* x, const G* g, c
     }
 }
 
-// sums of a chunk of at most 65,536 values, in limbs of 16 bits, which then cannot overflow
+// Sums in shared memory go in limbs of 16 bits, LIMBS planes of them, the last how many values there are: none can overflow as long as a
+// bin has at most 65,536 values, so bins that might get more from the next SOME values are emptied into `sums` before.
+__device__ __forceinline__ void add_limbs(u32* limbs, int width, int k, const Terms& terms) {
+#pragma unroll
+    for (int what = 0; what < 4; what++) {
+        atomicAdd(limbs + (4 * what) * width + k, (u32)(terms.high[what] >> 16));
+        atomicAdd(limbs + (4 * what + 1) * width + k, (u32)(terms.high[what] & 0xffff));
+        atomicAdd(limbs + (4 * what + 2) * width + k, (u32)(terms.low[what] >> 16));
+        atomicAdd(limbs + (4 * what + 3) * width + k, (u32)(terms.low[what] & 0xffff));
+    }
+    atomicAdd(limbs + 16 * width + k, 1u);
+}
+
+__device__ void empty_limbs(u32* limbs, int width, u32 more_than, u64* sums) {
+    for (int k = threadIdx.x; k < width; k += 1024) {
+        u32 count = limbs[16 * width + k];
+        if (count <= more_than) continue;
+        u64* own = sums + (i64)k * WORDS;
+        for (int word = 0; word < 8; word++)
+            atomicAdd(own + word, ((u64)limbs[2 * word * width + k] << 16) + limbs[(2 * word + 1) * width + k]);
+        atomicAdd(own + 8, (u64)count);
+        for (int limb = 0; limb < LIMBS; limb++) limbs[limb * width + k] = 0;
+    }
+}
+
 template <typename X, typename G, typename S>
 __global__ void __launch_bounds__(1024) bin_sums(int n, int chunk, const X* x, const G* g, const S* scale, const i64* tops, double beta,
                                                  u64* sums) {
     extern __shared__ u32 limbs[];
     if (tops[3 * blockIdx.y] <= 0) return;
     Row row = row_of(tops + 3 * blockIdx.y);
-    i64 base = (i64)blockIdx.y * n;
+    i64 base = (i64)blockIdx.y * n, first = (i64)blockIdx.x * chunk, last = min((i64)n, first + chunk);
+    sums += (i64)blockIdx.y * BINS * WORDS;
     for (int q = threadIdx.x; q < LIMBS * BINS; q += 1024) limbs[q] = 0;
     __syncthreads();
-    i64 first = (i64)blockIdx.x * chunk;
-    for (int i = (int)first + threadIdx.x; i < min((i64)n, first + chunk); i += 1024) {
-        double value = x[base + i], size = size_of(x[base + i], scale, base + i);
-        if (!(size >= 0)) continue;
-        int k = bin_of(__double_as_longlong(size), row.lowest);
-        double edge = k ? __longlong_as_double((row.lowest + k) << SHIFT) : 0.0;
-        Terms terms = terms_of(value, g[base + i], size > 0 ? edge / size : 0.0, beta, row);
-#pragma unroll
-        for (int what = 0; what < 4; what++) {
-            atomicAdd(limbs + (4 * what) * BINS + k, (u32)(terms.high[what] >> 16));
-            atomicAdd(limbs + (4 * what + 1) * BINS + k, (u32)(terms.high[what] & 0xffff));
-            atomicAdd(limbs + (4 * what + 2) * BINS + k, (u32)(terms.low[what] >> 16));
-            atomicAdd(limbs + (4 * what + 3) * BINS + k, (u32)(terms.low[what] & 0xffff));
+    for (; first < last; first += SOME) {
+        for (i64 i = first + threadIdx.x; i < min(last, first + SOME); i += 1024) {
+            double value = x[base + i], size = size_of(x[base + i], scale, base + i);
+            if (!(size >= 0)) continue;
+            int k = bin_of(__double_as_longlong(size), row.lowest);
+            double edge = k ? __longlong_as_double((row.lowest + k) << SHIFT) : 0.0;
+            add_limbs(limbs, BINS, k, terms_of(value, g[base + i], size > 0 ? edge / size : 0.0, beta, row));
         }
-        atomicAdd(limbs + 16 * BINS + k, 1u);
-    }
-    __syncthreads();
-    for (int k = threadIdx.x; k < BINS; k += 1024) {
-        u32 count = limbs[16 * BINS + k];
-        if (!count) continue;
-        u64* own = sums + ((i64)blockIdx.y * BINS + k) * WORDS;
-        for (int word = 0; word < 8; word++)
-            atomicAdd(own + word, ((u64)limbs[2 * word * BINS + k] << 16) + limbs[(2 * word + 1) * BINS + k]);
-        atomicAdd(own + 8, (u64)count);
+        __syncthreads();
+        empty_limbs(limbs, BINS, first + SOME < last ? 65536 - SOME : 0, sums);
+        __syncthreads();
     }
 }
 
@@ -257,26 +269,30 @@ extern "C" __global__ void __launch_bounds__(256) open_cells(const i64* tops, co
     if (threadIdx.x == 0) head.n_cells = count;
 }
 
-// the values of open bins in finer ones; `slots` (rows, BINS) are their places
+// the values of open bins in finer ones, WINDOW open bins at a time; `slots` (rows, BINS) are their places
 template <typename X, typename G, typename S>
-__global__ void __launch_bounds__(256) finer_sums(int n, const X* x, const G* g, const S* scale, const i64* tops, const short* slots,
-                                                  const Head* heads, double beta, u64* sums) {
-    if (heads[blockIdx.y].values <= FEW) return;
+__global__ void __launch_bounds__(1024) finer_sums(int n, int chunk, const X* x, const G* g, const S* scale, const i64* tops,
+                                                   const short* slots, const Head* heads, double beta, u64* sums) {
+    extern __shared__ u32 limbs[];
+    int window = blockIdx.z * WINDOW, width = WINDOW * FINER;
+    if (heads[blockIdx.y].values <= FEW || heads[blockIdx.y].n_bins <= window) return;
     Row row = row_of(tops + 3 * blockIdx.y);
-    i64 base = (i64)blockIdx.y * n;
-    for (int i = blockIdx.x * 256 + threadIdx.x; i < n; i += gridDim.x * 256) {
-        double value = x[base + i], size = size_of(x[base + i], scale, base + i);
-        i64 key = __double_as_longlong(size);
-        int k = !(size >= 0) ? 0 : bin_of(key, row.lowest), slot = slots[blockIdx.y * BINS + k];
-        if (k == 0 || slot < 0) continue;
-        double edge = __longlong_as_double(key >> FINER_SHIFT << FINER_SHIFT);
-        Terms terms = terms_of(value, g[base + i], edge / size, beta, row);
-        u64* own = sums + (((i64)blockIdx.y * BINS + slot) * FINER + (int)((key >> FINER_SHIFT) % FINER)) * WORDS;
-        for (int what = 0; what < 4; what++) {
-            atomicAdd(own + 2 * what, terms.high[what]);
-            atomicAdd(own + 2 * what + 1, terms.low[what]);
+    i64 base = (i64)blockIdx.y * n, first = (i64)blockIdx.x * chunk, last = min((i64)n, first + chunk);
+    sums += ((i64)blockIdx.y * BINS + window) * FINER * WORDS, slots += blockIdx.y * BINS;
+    for (int q = threadIdx.x; q < LIMBS * width; q += 1024) limbs[q] = 0;
+    __syncthreads();
+    for (; first < last; first += SOME) {
+        for (i64 i = first + threadIdx.x; i < min(last, first + SOME); i += 1024) {
+            double value = x[base + i], size = size_of(x[base + i], scale, base + i);
+            i64 key = __double_as_longlong(size);
+            int k = !(size >= 0) ? 0 : bin_of(key, row.lowest), slot = slots[k] - window;
+            if (k == 0 || slot < 0 || slot >= WINDOW) continue;
+            double edge = __longlong_as_double(key >> FINER_SHIFT << FINER_SHIFT);
+            add_limbs(limbs, width, slot * FINER + (int)((key >> FINER_SHIFT) % FINER), terms_of(value, g[base + i], edge / size, beta, row));
         }
-        atomicAdd(own + 8, 1ULL);
+        __syncthreads();
+        empty_limbs(limbs, width, first + SOME < last ? 65536 - SOME : 0, sums);
+        __syncthreads();
     }
 }
 
