@@ -168,7 +168,7 @@ def _shrink(x, t, scale, beta, y, slope):
 
 def probes_of(keys, n):
     with np.errstate(over="ignore"):
-        bits = risk._scramble(risk._scramble(np.arange(1, n + 1, dtype=np.uint64)) ^ keys[:, None])
+        bits = risk.scramble(risk.scramble(np.arange(1, n + 1, dtype=np.uint64)) ^ keys[:, None])
     return np.where(bits >> np.uint64(63), -1.0, 1.0)
 
 

@@ -58,7 +58,7 @@ def test_every_name_resolves_and_is_listed(name):
     value = getattr(hg, name)
     assert value.__doc__
     assert name in dir(hg)
-    assert isinstance(value, ModuleType) == (name in ("datasets", "privacy", "app"))
+    assert isinstance(value, ModuleType) == (name in ("datasets", "privacy", "distributed", "app"))
 
 
 @pytest.mark.parametrize("name", hg.datasets.__all__)

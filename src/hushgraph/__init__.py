@@ -44,7 +44,7 @@ _CONTENTS = {
     "report": ["write_report"],
 }
 
-__all__ = lazily(__name__, _CONTENTS, packages=("datasets", "privacy", "app"))
+__all__ = lazily(__name__, _CONTENTS, packages=("datasets", "privacy", "distributed", "app"))
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:  # type checkers do not see the names that are loaded lazily

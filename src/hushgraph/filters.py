@@ -87,7 +87,7 @@ class Filters:
 
         def make():
             frame = chebyshev_frame(graph)
-            coefficients = _coefficients(frame)
+            coefficients = coefficients_of(frame, float(graph.degrees.sum()), int((graph.degrees > 0).sum()))
             eps = probes(graph.n, count, law=law, seed=seed, like=like)
             return cls(graph, frame, coefficients, _probe(frame, coefficients, noise, eps))
 
@@ -127,10 +127,12 @@ class Filters:
         return _forward(self.frame, coefficients[None], signals)[:, 0]
 
 
-def _coefficients(frame: ChebyshevFrame) -> np.ndarray:
-    """rho_j as the frame has them; the others undamped, at the same degree, and 0 where they are rounding."""
-    graph = frame.graph
-    mean = frame.unit * float(graph.degrees.sum()) / max(int((graph.degrees > 0).sum()), 1)
+def coefficients_of(frame: ChebyshevFrame, total_degree: float, linked: int) -> np.ndarray:
+    """rho_j as the frame has them; the others undamped, at the same degree, and 0 where they are rounding.
+
+    `linked` nodes have neighbours, and degrees that add up to `total_degree`.
+    """
+    mean = frame.unit * total_degree / max(linked, 1)
     unit = MEAN_DEGREE / mean if mean > 0 else 1.0
 
     def others(x):
@@ -172,7 +174,7 @@ def _probe(frame: ChebyshevFrame, coefficients: np.ndarray, noise: Noise, eps: n
             _accumulate_on_device(group, rows, n_scales, 1 / count, start == 0, sums)
         else:
             with cores_for(n):
-                _accumulate(group, rows, n_scales, 1 / count, start == 0, sums)
+                accumulate(group, rows, n_scales, 1 / count, start == 0, sums)
         first += [rows[: kept - start]] if start < kept else []
     weights, _, cross, left = np.split(sums, np.cumsum([n_scales, len(SMOOTHERS), n_scales]).tolist())
     smooth = smooth_weights(frame.graph, sums[: len(few)], sigma=noise.per_node)
@@ -183,7 +185,7 @@ def _probe(frame: ChebyshevFrame, coefficients: np.ndarray, noise: Noise, eps: n
 
 
 def _accumulate_on_device(eps, rows, n_scales: int, share: float, fresh: bool, sums):
-    """As `_accumulate`."""
+    """As `accumulate`."""
     own, factor = rows.copy(), np.repeat(rows[:, n_scales + PILOT, None], rows.shape[1], axis=1)
     own[:, n_scales:] = eps[:, None] - rows[:, n_scales:]
     factor[:, n_scales:] = eps[:, None]
@@ -192,7 +194,7 @@ def _accumulate_on_device(eps, rows, n_scales: int, share: float, fresh: bool, s
 
 
 @njit(cache=True, parallel=True)
-def _accumulate(eps, rows, n_scales, share, fresh, sums):
+def accumulate(eps, rows, n_scales, share, fresh, sums):
     """Adds that share of (rho_j eps)^2, (eps - P eps)^2, (P eps) (rho_j eps) and eps (eps - P eps) of each probe."""
     n_rows = rows.shape[1]
     for i in prange(eps.shape[1]):

@@ -16,6 +16,8 @@ from hushgraph.chebyshev import chebyshev_coefficients, chebyshev_values, checke
 from hushgraph.checks import checked_count, checked_number, choose
 from hushgraph.graph import Graph, LaplacianKind, checked_graph
 from hushgraph.partition import Plateau, checked_base, checked_low_scales, count_scales, partition
+from hushgraph.spectrum import Spectrum
+from hushgraph.sums import orderless_sum
 
 Damping = Literal["jackson"]
 MEAN_DEGREE = 3.0  # the paper's frame knows street networks: weighted graphs are brought to their mean degree
@@ -158,8 +160,13 @@ def chebyshev_frame(
     choose("damping", damping, (None, *get_args(Damping)))
     spectrum = checked_graph(graph).spectrum(laplacian)
     unit = _unit(graph, laplacian, rescale)
+    return frame_of(graph, spectrum, unit, laplacian, degree, damping, (base, plateau, c, low_scales, n_scales), tightness)
+
+
+def frame_of(graph: Graph, spectrum: Spectrum, unit: float, laplacian: LaplacianKind, degree, damping, bands, tightness=1e-2):
+    """The frame where the spectrum and the unit are known; `bands` are base, plateau, c, low_scales and n_scales."""
     lambda_max, upper = unit * spectrum.lambda_max, unit * spectrum.lambda_upper or 1.0  # L = 0: any interval will do
-    bands = _bands(lambda_max, base, plateau, c, low_scales, n_scales)
+    bands = _bands(lambda_max, *bands)
     if isinstance(degree, str) and degree == "auto":
         degree = _degree_for(bands, upper, damping, tightness)
     degree = checked_degree(degree, 1, note=", or 'auto'")
@@ -217,10 +224,14 @@ def _eigenpairs_key(laplacian: LaplacianKind) -> tuple[str, bool]:
 
 def _unit(graph: Graph, laplacian: LaplacianKind, rescale: bool) -> float:
     """Factor on L: weighted combinatorial Laplacians get mean degree 3."""
-    total = float(graph.degrees.sum())
-    if not rescale or laplacian != "combinatorial" or graph.is_unweighted or total == 0:
+    if not rescale or laplacian != "combinatorial" or graph.is_unweighted:
         return 1.0
-    return MEAN_DEGREE * graph.n / total
+    return unit_of(orderless_sum(graph.degrees), graph.n)
+
+
+def unit_of(total: float, n: int) -> float:
+    """What brings degrees of that sum to mean degree 3."""
+    return MEAN_DEGREE * n / total if total > 0 else 1.0
 
 
 def _bands(lambda_max, base, plateau, c, low_scales, n_scales) -> Bands:

@@ -6,6 +6,8 @@ mostly on the degree of the node and those of its neighbours, so a regression on
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numba import njit, prange
 
@@ -13,7 +15,8 @@ from hushgraph.arrays import largest_size, namespace, on_device, on_host
 from hushgraph.checks import LARGEST, checked_real_array, checked_sigma, span
 from hushgraph.graph import Graph, checked_graph
 from hushgraph.kernels.cpu import cores_for
-from hushgraph.sums import BLOCK, SLICE, add_products, block_sum, block_sum_of, blocks
+from hushgraph.kernels.lanes import ALL, WIDTH, get, total
+from hushgraph.sums import BLOCK, SLICE, block_sum, blocks, orderless_sum
 
 
 def smooth_weights(graph: Graph, weights: np.ndarray, *, sigma=None) -> np.ndarray:
@@ -32,20 +35,28 @@ def smooth_weights(graph: Graph, weights: np.ndarray, *, sigma=None) -> np.ndarr
     own = None if sigma is None else np.broadcast_to(on_host(checked_sigma(sigma, graph.n)), graph.n) ** 2
     if on_device(weights):
         return _smooth_on_device(graph, weights, own)
-    around = _around(graph, own)
+    around = surroundings(graph, own, Usual.of(graph.degrees, own))
     weights = np.ascontiguousarray(weights, dtype=np.float64)
-    columns, smooth = len(around) + 6, np.empty(weights.shape)
-    parts = np.zeros((len(blocks(graph.n)), columns, columns + len(weights)))
-    with cores_for(graph.n):
-        _products(around, weights, parts)
-    fitted = _regression(block_sum_of(list(parts)), columns)
-    usual = block_sum(weights.T) / block_sum(around[LOCAL])
-    with cores_for(graph.n):
-        _fitted(around, fitted, usual, smooth)
-    return smooth
+    tops = largest_columns(around, weights)
+    return fitted_weights(around, *fit_of_products(products_in_units(around, weights, tops), tops, len(around) + 6))
 
 
-LOCAL, ALONE = 4, 5  # rows of `_around`
+@dataclass(frozen=True)
+class Usual:
+    """What all nodes together say: the mean and the largest degree, and the mean variance of a noise per node."""
+
+    degree: float
+    most: float
+    variance: float = 1.0
+
+    @classmethod
+    def of(cls, degrees: np.ndarray, own: np.ndarray | None) -> Usual:
+        n = len(degrees)
+        variance = 1.0 if own is None else orderless_sum(own) / n or 1.0
+        return cls(orderless_sum(degrees) / n or 1.0, float(degrees.max()), variance)
+
+
+LOCAL, ALONE = 4, 5  # rows of `surroundings`
 _STRETCH = 2**22  # nodes whose columns are on the device at a time
 
 
@@ -64,8 +75,8 @@ def _smooth_on_device(graph: Graph, weights, own: np.ndarray | None):
     """The same where the weights are. What is known around the nodes is kept there if all have the same noise."""
     cp = namespace(weights)
     if own is None and "around on device" not in graph.memo:
-        graph.memo["around on device"] = cp.asarray(_around(graph, None))
-    around = graph.memo["around on device"] if own is None else cp.asarray(_around(graph, own))
+        graph.memo["around on device"] = cp.asarray(surroundings(graph, None, Usual.of(graph.degrees, None)))
+    around = graph.memo["around on device"] if own is None else cp.asarray(surroundings(graph, own, Usual.of(graph.degrees, own)))
     columns = len(around) + 6
     stretches = [slice(start, start + _STRETCH) for start in range(0, graph.n, _STRETCH)]
     both = np.zeros((columns, columns + len(weights)))
@@ -90,13 +101,12 @@ def _features_on_device(cp, around):
     return cp.stack([*(local * row for row in rows), *around[ALONE:]])
 
 
-def _around(graph: Graph, own: np.ndarray | None) -> np.ndarray:
+def surroundings(graph: Graph, own: np.ndarray | None, usual: Usual) -> np.ndarray:
     """What is known around each node, a row each. Degree (1 is usual), its mean over the neighbours, the mean of their inverse degrees,
     the mean over them of their second row; noise here and around (LOCAL), noise of nodes without neighbours (ALONE); and with a noise
     per node its variance here, around, and around that.
     """
     matrix, isolated = graph.adjacency, graph.degrees == 0
-    usual = float(graph.degrees.mean()) or 1.0
     around = np.ones((6 if own is None else 9, graph.n))
     inverse = 1 / np.where(isolated, 1.0, graph.degrees)
 
@@ -105,13 +115,13 @@ def _around(graph: Graph, own: np.ndarray | None) -> np.ndarray:
         with cores_for(graph.n):
             _walk(matrix.indptr, matrix.indices, matrix.data, inverse, source, target)
 
-    around[0] = np.maximum(graph.degrees / usual, 1e-12 * (graph.degrees.max() / usual or 1.0))
+    around[0] = np.maximum(graph.degrees / usual.degree, 1e-12 * (usual.most / usual.degree or 1.0))
     walk(around[0], around[1])
     walk(1 / around[0], around[2])
     walk(around[1], around[3])
     around[ALONE] = isolated
     if own is not None:  # fine wavelets see their node, coarse ones its surroundings
-        around[6] = own / (own.mean() or 1.0)
+        around[6] = own / usual.variance
         walk(around[6], around[7])
         walk(around[7], around[8])
         around[LOCAL] = np.where(isolated, around[6], (around[6] + around[7]) / 2)
@@ -149,16 +159,122 @@ def _features(around, out):
     out[11 : 11 + len(around) - ALONE] = around[ALONE:]
 
 
+def largest_columns(around: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """The largest size of each column of the regression, of the weights, of 1 and of the noise around: what their units are made of."""
+    n_columns = len(around) + 6
+    parts = np.zeros((max(len(blocks(weights.shape[1])), 1), n_columns + len(weights) + 2))
+    with cores_for(weights.shape[1]):
+        _largest(around, weights, parts)
+    return parts.max(axis=0)
+
+
+def products_in_units(around: np.ndarray, weights: np.ndarray, tops: np.ndarray) -> np.ndarray:
+    """Sums over the nodes of products of columns with columns and weights, and of weights and noise: (2, rows, rows) integers.
+
+    They are whole numbers of units, high and low ones, so they add up over parts of a graph in any order.
+    """
+    rows = len(tops)
+    parts = np.zeros((2, max(len(blocks(weights.shape[1])), 1), rows, rows), dtype=np.int64)
+    with cores_for(weights.shape[1]):
+        _products(around, weights, _powers_above(tops), parts)
+    return parts.sum(axis=1)
+
+
+def fit_of_products(units: np.ndarray, tops: np.ndarray, columns: int) -> tuple[np.ndarray, np.ndarray]:
+    """Coefficients (columns, scales) of the regression, and the usual weight of each scale per unit of noise."""
+    powers = _powers_above(tops)
+    both = (units[0] * HIGH + units[1] * (HIGH * HIGH)) * np.outer(powers, powers)
+    gram = np.tril(both[:columns, :columns])
+    both[:columns, :columns] = gram + np.tril(gram, -1).T
+    return _regression(both[:columns, :-2], columns), both[-2, columns:-2] / both[-2, -1]
+
+
+def fitted_weights(around: np.ndarray, coefficients: np.ndarray, usual: np.ndarray) -> np.ndarray:
+    """What the regression says of each node, (scales, n)."""
+    smooth = np.empty((len(usual), around.shape[1]))
+    with cores_for(around.shape[1]):
+        _fitted(around, coefficients, usual, smooth)
+    return smooth
+
+
+HIGH = 2.0**-30  # high units of a product of two columns, where the largest is 1; low ones are 2^-30 of them
+
+
+def _powers_above(tops: np.ndarray) -> np.ndarray:
+    return np.ldexp(1.0, np.frexp(tops)[1])
+
+
 @njit(cache=True, parallel=True)
-def _products(around, weights, parts):
-    """Of all columns with each other and with the weights, in each block."""
-    columns = parts.shape[1]
+def _largest(around, weights, parts):
+    n_scales = len(weights)
+    columns = parts.shape[1] - n_scales - 2
     for block in prange(len(parts)):
         lo, hi = block * BLOCK, min((block + 1) * BLOCK, weights.shape[1])
-        both = np.empty((columns + len(weights), hi - lo))
-        _features(around[:, lo:hi], both)
-        both[columns:] = weights[:, lo:hi]
-        add_products(both[:columns], both, False, parts[block])
+        rows = np.empty((parts.shape[1], hi - lo))
+        _rows(around[:, lo:hi], weights[:, lo:hi], columns, rows)
+        for k in range(len(rows)):
+            for i in range(hi - lo):
+                parts[block, k] = max(parts[block, k], abs(rows[k, i]))
+
+
+@njit(cache=True, parallel=True)
+def _products(around, weights, powers, parts):
+    """Columns with columns up to the diagonal and with weights; 1 with weights and noise."""
+    n_scales = len(weights)
+    columns = parts.shape[2] - n_scales - 2
+    for block in prange(parts.shape[1]):
+        lo, hi = block * BLOCK, min((block + 1) * BLOCK, weights.shape[1])
+        rows = np.empty((parts.shape[2], hi - lo))
+        _rows(around[:, lo:hi], weights[:, lo:hi], columns, rows)
+        for k in range(len(rows)):
+            rows[k] *= 1 / powers[k]
+        for k in range(columns):
+            for m in range(k + 1):
+                parts[0, block, k, m], parts[1, block, k, m] = _dot_in_units(rows[k], rows[m])
+            for m in range(columns, columns + n_scales):
+                parts[0, block, k, m], parts[1, block, k, m] = _dot_in_units(rows[k], rows[m])
+        k = columns + n_scales
+        for m in range(columns, columns + n_scales + 2):
+            parts[0, block, k, m], parts[1, block, k, m] = _dot_in_units(rows[k], rows[m])
+
+
+@njit(cache=True)
+def _rows(around, weights, columns, out):
+    """Columns of the regression, weights, 1, noise."""
+    n_scales = len(weights)
+    _features(around, out[:columns])
+    out[columns : columns + n_scales] = weights
+    out[columns + n_scales] = 1.0
+    out[columns + n_scales + 1] = around[LOCAL]
+
+
+@njit(cache=True)
+def _dot_in_units(x, y):
+    """x'y in high and in low units, for |x|, |y| <= 1 and at most 2^20 of them: sums of whole units are exact, in any order.
+
+    Adding and taking away 1.5 2^52 units rounds to a whole number of them.
+    """
+    rounder, finer = 1.5 * 2.0**22, 1.5 * 2.0**-8
+    high, low, done = 0.0, 0.0, len(x) // WIDTH * WIDTH
+    if done > 0:
+        ones = np.ones(WIDTH)
+        first = np.uint64(0)
+        one = get(ones, first, ALL)
+        big, small, highs = rounder * one, finer * one, 0.0 * one
+        lows = highs
+        for i in range(done // WIDTH):
+            k = np.uint64(i)
+            product = get(x, k, ALL) * get(y, k, ALL)
+            whole = (product + big) - big
+            highs = highs + whole
+            lows = lows + (((product - whole) + small) - small)
+        high, low = total(highs), total(lows)
+    for i in range(done, len(x)):
+        product = x[i] * y[i]
+        whole = (product + rounder) - rounder
+        high += whole
+        low += ((product - whole) + finer) - finer
+    return np.int64(high * 2.0**30), np.int64(low * 2.0**60)
 
 
 @njit(cache=True, parallel=True)

@@ -56,19 +56,19 @@ def default_probes(n: int) -> int:
     return int(np.clip(-(-ENOUGH // max(n, 1)), 1, MAX_PROBES))
 
 
-def probes(n: int, n_probes: int, *, law: Law = "rademacher", seed: int = 0, like=None) -> np.ndarray:
+def probes(n: int, n_probes: int, *, law: Law = "rademacher", seed: int = 0, like=None, nodes=None) -> np.ndarray:
     """Random signals, (n_probes, n): each value is a function of (seed, node, probe) alone, whatever the machine.
 
-    With `like` an array on a GPU they are made there, in its dtype.
+    With `like` an array on a GPU they are made there, in its dtype. `nodes` are n node numbers, where they are not 0..n-1.
     """
     choose("law", law, get_args(Law))
     n_probes, seed = checked_count("n_probes", n_probes, 1), checked_seed(seed)
     with np.errstate(over="ignore"):
-        key = _scramble(np.uint64(seed)) + _scramble(np.arange(n_probes, dtype=np.uint64) + np.uint64(0x632BE59BD9B4E019))
-        if on_device(like) and law == "rademacher":
+        key = scramble(np.uint64(seed)) + scramble(np.arange(n_probes, dtype=np.uint64) + np.uint64(0x632BE59BD9B4E019))
+        if on_device(like) and law == "rademacher" and nodes is None:
             return gpu.signs(key, n, like.dtype)
-        nodes = namespace(like).arange(n, dtype=np.uint64)
-        bits = _scramble(_scramble(nodes + np.uint64(1)) ^ beside(key[:, None], nodes))
+        nodes = namespace(like).arange(n, dtype=np.uint64) if nodes is None else np.asarray(nodes).astype(np.uint64)
+        bits = scramble(scramble(nodes + np.uint64(1)) ^ beside(key[:, None], nodes))
     if law == "rademacher":
         values = 1.0 - 2.0 * (bits >> np.uint64(63))
     elif on_device(bits):
@@ -80,7 +80,7 @@ def probes(n: int, n_probes: int, *, law: Law = "rademacher", seed: int = 0, lik
     return values.astype(like.dtype, copy=False) if on_device(like) else values
 
 
-def _scramble(x):
+def scramble(x):
     """The finaliser of splitmix64: every output bit depends on every input bit."""
     x = x + np.uint64(0x9E3779B97F4A7C15)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

@@ -44,8 +44,8 @@ def _next_lanczos_vector(blocks, w, v, v_previous, alpha, beta):
     return norms
 
 
-def largest_eigenvalue(layout, diagonal, *, tolerance, max_steps=300):
-    """Top eigenvalue by Lanczos, to a relative tolerance; returns (value, steps).
+def largest_eigenvalue(layout, diagonal, *, tolerance, max_steps=300, enough=np.inf):
+    """Top eigenvalue by Lanczos, to a relative tolerance, or a lower bound on it that is `enough`; returns (value, steps).
 
     No re-orthogonalisation: lost orthogonality repeats converged values but never spoils the largest one.
     The start leans towards nodes of high degree, where the top eigenvector lives.
@@ -61,7 +61,7 @@ def largest_eigenvalue(layout, diagonal, *, tolerance, max_steps=300):
         values, vectors = linalg.eigh_tridiagonal(alphas, betas, select="i", select_range=(max(0, step - 2), step - 1))
         top, residual = values[-1], beta_next * abs(vectors[-1, -1])
         gap = top - values[0] if step > 1 else 0.0  # the error of a Ritz value is about residual^2 / gap
-        if residual <= tolerance * top or (step > 10 and 4 * residual**2 <= tolerance * top * gap):
+        if top > enough or residual <= tolerance * top or (step > 10 and 4 * residual**2 <= tolerance * top * gap):
             return float(top), step
         betas.append(beta_next)
         v_previous *= 1 / beta_next
@@ -71,13 +71,40 @@ def largest_eigenvalue(layout, diagonal, *, tolerance, max_steps=300):
 
 def collatz_wielandt_bound(layout, diagonal, *, longest_row, products=PRODUCTS):
     """Proven upper bound on the top eigenvalue; isolated nodes do not count."""
-    x, y = diagonal.copy(), np.empty(len(diagonal))
-    best = np.inf
-    for _ in range(products):
-        best = min(best, cpu.signless_product(layout, x, y).max())
-        y *= 1 / y.max()
-        x, y = np.maximum(y, np.where(diagonal > 0, 1e-100, 0.0), out=y), x
-    return float(best * (1 + 4 * (longest_row + 4) * np.finfo(float).eps))  # room for the rounding of the quotient
+    quotients = signless_quotients(layout, diagonal, largest=diagonal.max(), products=products)
+    return bound_of_quotients(quotients, longest_row)
+
+
+def bound_of_quotients(quotients, longest_row) -> float:
+    """The bound from the largest quotient of each product."""
+    return float(min(quotients) * (1 + 4 * (longest_row + 4) * np.finfo(float).eps))  # room for the rounding of the quotient
+
+
+def signless_quotients(layout, diagonal, *, largest, products=PRODUCTS, rows=None) -> np.ndarray:
+    """max_i (Q x)_i / x_i for x = diagonal, Q diagonal, ...; over the rows marked in `rows` where the layout is a part of a graph.
+
+    After each product x is divided by the same power of two, made of the largest of all diagonals: it stays of the size of 1, and
+    parts that reach `products` steps beyond their rows find the bits of the whole.
+    """
+    exponent = int(np.frexp(largest)[1])
+    x, y = np.ldexp(diagonal, -exponent), np.empty(len(diagonal))
+    least = np.where(diagonal > 0, 1e-100, 0.0)
+    found = np.empty(products)
+    for k in range(products):
+        cpu.signless_product(layout, x, y)
+        found[k] = _largest_quotient(x, y, rows)
+        x, y = np.maximum(np.ldexp(y, -exponent - 1, out=y), least, out=y), x
+    return found
+
+
+@njit(cache=True)
+def _largest_quotient(x, y, rows):
+    """max y_i / x_i where x_i > 0."""
+    found = 0.0
+    for i in range(len(x)):
+        if x[i] > 0 and (rows is None or rows[i]):
+            found = max(found, y[i] / x[i])
+    return found
 
 
 def laplacian_spectrum(adjacency, diagonal, layout, *, tolerance=1e-3, exact=False, known_upper=None):

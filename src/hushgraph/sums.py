@@ -204,3 +204,43 @@ def block_sum(values) -> np.ndarray:
     values = np.asarray(values)
     parts = [values[nodes].sum(axis=0, dtype=np.float64) for nodes in blocks(len(values))] or [np.zeros(values.shape[1:])]
     return block_sum_of(parts)
+
+
+# ---- whole numbers of units: sums that do not even depend on the order of their terms ------------------------------------
+
+
+def unit_above(largest: float) -> float:
+    """2^-32 of a power of two above `largest`, at least 2^-900: the high unit of terms up to that size. The low one is 2^-32 of it."""
+    return max(float(np.ldexp(1.0, int(np.frexp(largest)[1]) - 32)), 2.0**-900)
+
+
+def count_units(values: np.ndarray, unit: float) -> tuple[int, int]:
+    """(high, low) units in the sum of the values, which add up over parts of a graph."""
+    high, low = _count_units(np.ascontiguousarray(values, dtype=np.float64), 1 / unit)
+    return int(high), int(low)
+
+
+def sum_of_units(high: int, low: int, unit: float) -> float:
+    """The sum that was counted, rounded once."""
+    return float(np.ldexp(float(high * 2**32 + low), -32)) * unit
+
+
+def orderless_sum(values: np.ndarray) -> float:
+    """A sum with the same bits in any order of its terms.
+
+    >>> orderless_sum(np.array([0.1, 0.2, 0.3])) == orderless_sum(np.array([0.3, 0.1, 0.2]))
+    True
+    """
+    unit = unit_above(float(np.abs(values).max(initial=0.0)))
+    return sum_of_units(*count_units(values, unit), unit)
+
+
+@njit(cache=True)
+def _count_units(values, per_unit):
+    high, low = np.int64(0), np.int64(0)
+    for i in range(len(values)):
+        value = values[i] * per_unit
+        whole = np.int64(value)
+        high += whole
+        low += np.int64((value - whole) * 2.0**32)
+    return high, low

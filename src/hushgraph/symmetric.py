@@ -14,7 +14,7 @@ from scipy import sparse
 
 from hushgraph.adjacency import Duplicates, checked_weights
 
-_MERGING: dict[Duplicates, int] = {"error": 0, "sum": 1, "max": 2}
+MERGING: dict[Duplicates, int] = {"error": 0, "sum": 1, "max": 2}
 
 
 class SymmetricRows(NamedTuple):
@@ -38,7 +38,7 @@ def symmetric_rows(pairs: np.ndarray, values: np.ndarray | None, n: int, duplica
     weights = np.empty(0) if values is None else np.ascontiguousarray(values, dtype=np.float64)
     starts, neighbours, data = _both_ways(pairs, weights, n, form(0))
     starts, neighbours, data = _mirrored(starts, neighbours, data)
-    size, i, j, one, other = _merged(starts, neighbours, data, _MERGING[duplicates])
+    size, i, j, one, other = _merged(starts, neighbours, data, MERGING[duplicates])
     if size < 0:
         msg = (
             f"edge ({i}, {j}) is given more than once with different weights ({one:g} and {other:g}); say duplicates='sum' or 'max'"

@@ -14,6 +14,7 @@ from hushgraph.cli.denoising import denoise
 from hushgraph.cli.exploring import explore
 from hushgraph.cli.graph_facts import info
 from hushgraph.cli.paper import demo, reproduce
+from hushgraph.cli.partitioned import distributed
 from hushgraph.cli.planning import plan_release
 from hushgraph.cli.releasing import release
 
@@ -75,6 +76,7 @@ app.command(rich_help_panel=_SIGNALS, epilog="Example: hushgraph denoise streets
     denoise
 )
 app.command(rich_help_panel=_SIGNALS, epilog="Example: hushgraph info streets.graphml")(info)
+app.add_typer(distributed, name="distributed", rich_help_panel=_SIGNALS)
 app.command(
     "plan-release",
     rich_help_panel=_PRIVACY,

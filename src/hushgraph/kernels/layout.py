@@ -40,8 +40,11 @@ class Layout:
     workspace: dict = field(default_factory=dict, repr=False)
 
 
-def prepare(adjacency, diagonal):
-    """Renumber the graph and store its rows in runs of equal length."""
+def prepare(adjacency, diagonal, *, uniform: bool | None = None):
+    """Renumber the graph and store its rows in runs of equal length.
+
+    `uniform` says whether every edge has the same weight, for a part of a larger matrix; None: as it is found.
+    """
     indptr, indices = adjacency.indptr, adjacency.indices
     order, levels = _breadth_first(indptr, indices)
     blocks = _cut(levels, len(order))
@@ -50,7 +53,7 @@ def prepare(adjacency, diagonal):
         blocks = np.append(np.arange(0, len(order), ROWS), len(order))
     order, runs, block_runs = _runs(indptr, order, blocks)
     weight = adjacency.data[0] if adjacency.nnz else 1.0
-    same = np.all(adjacency.data == weight) and np.allclose(diagonal, weight * np.diff(indptr), rtol=1e-13, atol=0)
+    same = is_uniform(adjacency, diagonal) if uniform is None else uniform
     with one_at_a_time:
         new_indices, values = _renumbered(indptr, indices, adjacency.data[: 0 if same else None], order, runs)
     return Layout(
@@ -64,6 +67,12 @@ def prepare(adjacency, diagonal):
         weight,
         bool(wavefront),
     )
+
+
+def is_uniform(adjacency, diagonal) -> bool:
+    """Whether every edge has the same weight, and the diagonal is the row length times it."""
+    weight = adjacency.data[0] if adjacency.nnz else 1.0
+    return bool(np.all(adjacency.data == weight) and np.allclose(diagonal, weight * np.diff(adjacency.indptr), rtol=1e-13, atol=0))
 
 
 @njit(cache=True)

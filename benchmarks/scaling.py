@@ -1,0 +1,243 @@
+"""Distributed runs against one process: equal bits, CPU time, peak memory; and a graph larger than its memory cap.
+
+    python benchmarks/scaling.py equal [--side 3000] [--workers 2] [--method sgwt_sure]
+    python benchmarks/scaling.py capped [--side 5000] [--memory 3GB]
+
+Streets: a grid with a tenth of its edges taken out, unweighted, in parquet files. `equal` reads them, denoises in one process and on the
+workers of a cluster, and compares thresholds, signal, CPU seconds of all processes (reading, preparing, starting workers) and the peak
+memory of each. `capped` prepares and denoises in one process under a cap. Each part runs in a process of its own. Adds Markdown to
+the screen and to benchmarks/results/distributed.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+RESULTS = Path(__file__).parent / "results"
+SIGMA = 1.0
+
+
+def streets(folder: Path, side: int) -> None:
+    """Edges, coordinates and a noisy signal, row of blocks by row of blocks."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    rng = np.random.default_rng(0)
+    (folder / "edges").mkdir(parents=True)
+    step = max(1, 2_000_000 // side)
+    coords = np.lib.format.open_memmap(folder / "coords.npy", "w+", np.float32, (side * side, 2))
+    noisy = np.lib.format.open_memmap(folder / "noisy.npy", "w+", np.float64, (side * side,))
+    for k, first in enumerate(range(0, side, step)):
+        rows = np.arange(first, min(first + step, side))
+        node = rows[:, None] * side + np.arange(side)
+        across = np.stack([node[:, :-1].ravel(), node[:, 1:].ravel()], axis=1)
+        down = np.stack([node.ravel(), node.ravel() + side], axis=1)
+        pairs = np.concatenate([across, down[down[:, 1] < side * side]])
+        pairs = pairs[rng.random(len(pairs)) > 0.1]
+        table = pa.table({"source": pairs[:, 0].astype(np.int32), "target": pairs[:, 1].astype(np.int32)})
+        pq.write_table(table, folder / "edges" / f"{k:04d}.parquet", row_group_size=1_000_000)
+        own = slice(first * side, (rows[-1] + 1) * side)
+        coords[own] = np.stack(np.divmod(node.ravel(), side), axis=1)[:, ::-1]
+        clean = 3.0 * ((rows[:, None] // 200 + np.arange(side) // 200) % 2)
+        noisy[own] = (clean + rng.normal(0, SIGMA, clean.shape)).ravel()
+
+
+def measured(code: str, **given) -> dict:
+    """What a process of its own prints as its last line, as JSON."""
+    start = time.perf_counter()
+    command = [sys.executable, str(Path(__file__).resolve()), code, json.dumps(given)]
+    environment = {
+        name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"
+    }  # as installed packages are
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False, env=environment)
+    if done.returncode:
+        raise SystemExit(done.returncode)
+    return {"wall": time.perf_counter() - start, **json.loads(done.stdout.splitlines()[-1])}
+
+
+def cpu_seconds() -> float:
+    """Of this process and of all children that ended."""
+    return sum(
+        getattr(resource.getrusage(who), name)
+        for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+        for name in ("ru_utime", "ru_stime")
+    )
+
+
+def peak() -> int:
+    """Bytes of memory of this process at its largest."""
+    status = Path("/proc/self/status").read_text("utf-8")
+    return int(status.split("VmHWM:")[1].split()[0]) * 1024
+
+
+def single(folder: str, method: str) -> dict:
+    """Read and denoise in one process."""
+    import hushgraph as hg
+    from hushgraph.distributed.edges import columns_of, files_of, pieces_of, read_piece
+
+    noisy = np.load(f"{folder}/noisy.npy")
+    files = files_of(f"{folder}/edges")
+    pairs = np.concatenate([read_piece(piece, columns_of(files[0], None))[0] for piece in pieces_of(files)])
+    graph = hg.Graph.from_edges(pairs, n=len(noisy))
+    del pairs
+    read = cpu_seconds()
+    result = hg.denoise(graph, noisy, sigma=SIGMA, method=method)
+    np.save(f"{folder}/single.npy", result.signal)
+    return {
+        "cpu": cpu_seconds(),
+        "cpu_read": read,
+        "peak": peak(),
+        "thresholds": None if result.thresholds is None else np.asarray(result.thresholds).tolist(),
+        "risk": result.risk,
+    }
+
+
+def cluster(folder: str, method: str, workers: int, partitions: int | None) -> dict:
+    """Prepare and denoise on workers."""
+    import distributed
+
+    import hushgraph.distributed as hd
+
+    where = {"local_directory": f"{folder}/dask", "dashboard_address": None, "memory_limit": 0}
+    with distributed.LocalCluster(n_workers=workers, threads_per_worker=1, **where) as group, distributed.Client(group) as client:
+        start = time.perf_counter()
+        prepared = hd.prepare(
+            f"{folder}/edges", f"{folder}/work", coords=f"{folder}/coords.npy", partitions=partitions, client=client
+        )
+        middle = time.perf_counter()
+        result = hd.denoise(f"{folder}/work", f"{folder}/noisy.npy", sigma=SIGMA, method=method, client=client)
+        end = time.perf_counter()
+        peaks = list(client.run(peak).values())
+    own = {"cpu": cpu_seconds(), "peaks": peaks, "client": peak(), "prepare": middle - start, "denoise": end - middle}
+    thresholds = None if result.thresholds is None else result.thresholds.tolist()
+    signal = result.read()
+    same = np.array_equal(signal, np.load(f"{folder}/single.npy"))
+    apart = float(np.abs(signal - np.load(f"{folder}/single.npy")).max())
+    return {
+        **own,
+        "thresholds": thresholds,
+        "risk": result.risk,
+        "same": bool(same),
+        "apart": apart,
+        "growth": prepared.growth,
+        "partitions": prepared.partitions,
+        "timings": result.timings,
+    }
+
+
+def capped(folder: str, method: str, memory: str) -> dict:
+    """Prepare and denoise here, under the cap."""
+    import hushgraph.distributed as hd
+    from hushgraph.distributed.size import bytes_of
+
+    if hasattr(resource, "RLIMIT_DATA"):
+        resource.setrlimit(resource.RLIMIT_DATA, (int(bytes_of(memory)),) * 2)
+    start = time.perf_counter()
+    prepared = hd.prepare(f"{folder}/edges", f"{folder}/work", coords=f"{folder}/coords.npy", memory=memory)
+    middle, most = time.perf_counter(), peak()
+    result = hd.denoise(f"{folder}/work", f"{folder}/noisy.npy", sigma=SIGMA, method=method)
+    return {
+        "prepare": middle - start,
+        "denoise": time.perf_counter() - middle,
+        "peak_prepare": most,
+        "peak": peak(),
+        "cpu": cpu_seconds(),
+        "growth": prepared.growth,
+        "partitions": prepared.partitions,
+        "n": prepared.n,
+        "edges": prepared.n_edges,
+        "timings": result.timings,
+        "disk": sum(path.stat().st_size for path in Path(folder, "work").rglob("*") if path.is_file()),
+    }
+
+
+def tell(lines: list[str]) -> None:
+    text = "\n".join(lines)
+    print(text)
+    path = RESULTS / "distributed.md"
+    if not path.exists():
+        path.write_text(
+            "# Distributed runs\n\n`benchmarks/scaling.py`: partitions on workers against one process, and under a memory cap.\n",
+            "utf-8",
+        )
+    with path.open("a", encoding="utf-8") as file:
+        file.write(text + "\n")
+
+
+def compare(folder: Path, side: int, workers: int, method: str, partitions: int | None) -> None:
+    from hushgraph.experiments.stage import machine
+
+    streets(folder, side)
+    one = measured("single", folder=str(folder), method=method)
+    many = measured("cluster", folder=str(folder), method=method, workers=workers, partitions=partitions)
+    tell(
+        [
+            f"\n## {side} x {side} streets, {method}, {workers} workers ({datetime.date.today()}, {machine()})\n",
+            "| | one process | cluster | ratio |",
+            "|---|---|---|---|",
+            f"| CPU seconds, all processes | {one['cpu']:.1f} | {many['cpu']:.1f} | {many['cpu'] / one['cpu']:.2f} |",
+            f"| seconds | {one['wall']:.1f} | {many['wall']:.1f} | {many['wall'] / one['wall']:.2f} |",
+            f"| peak memory, GB (largest worker) | {one['peak'] / 1e9:.2f} | {max(many['peaks']) / 1e9:.2f} | "
+            f"{max(many['peaks']) / one['peak']:.2f} |",
+            f"\nThresholds equal to the bit: {one['thresholds'] == many['thresholds']}; signal: {many['same']} (largest difference "
+            f"{many['apart']:g}). Relative difference of risk {many['risk'] / one['risk'] - 1:.1e}. {many['partitions']} partitions, "
+            f"{many['growth']:.3f} rows per node; preparing {many['prepare']:.1f} s, denoising {many['denoise']:.1f} s "
+            f"({', '.join(f'{name} {value:.1f}' for name, value in many['timings'].items())}); client {many['client'] / 1e9:.2f} GB. "
+            f"Of the one process's CPU seconds {one['cpu_read']:.1f} went into reading.",
+        ]
+    )
+
+
+def out_of_core(folder: Path, side: int, memory: str, method: str) -> None:
+    from hushgraph.experiments.stage import machine
+
+    streets(folder, side)
+    found = measured("capped", folder=str(folder), method=method, memory=memory)
+    tell(
+        [
+            f"\n## {side} x {side} streets, {method}, {memory} cap, one process ({datetime.date.today()}, {machine()})\n",
+            f"{found['n']:,} nodes, {found['edges']:,} edges, {found['partitions']} partitions, {found['growth']:.3f} rows per node. "
+            f"Preparing {found['prepare']:.0f} s, denoising {found['denoise']:.0f} s, {found['cpu']:.0f} CPU seconds. Peak memory "
+            f"{found['peak'] / 1e9:.2f} GB (preparing {found['peak_prepare'] / 1e9:.2f} GB); {found['disk'] / 1e9:.2f} GB of files are left.",
+        ]
+    )
+
+
+def main() -> None:
+    parts = {"single": single, "cluster": cluster, "capped": capped}
+    if len(sys.argv) == 3 and sys.argv[1] in parts and sys.argv[2].startswith("{"):
+        print(json.dumps(parts[sys.argv[1]](**json.loads(sys.argv[2]))))
+        return
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["equal", "capped"])
+    parser.add_argument("--side", type=int)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--partitions", type=int)
+    parser.add_argument("--memory", default="3GB")
+    parser.add_argument("--method", default="sgwt_sure")
+    parser.add_argument("--folder", default=os.environ.get("TMPDIR", tempfile.gettempdir()))
+    given = parser.parse_args()
+    folder = Path(tempfile.mkdtemp(dir=given.folder))
+    try:
+        if given.what == "equal":
+            compare(folder, given.side or 3000, given.workers, given.method, given.partitions)
+        else:
+            out_of_core(folder, given.side or 5000, given.memory, given.method)
+    finally:
+        shutil.rmtree(folder)
+
+
+if __name__ == "__main__":
+    main()

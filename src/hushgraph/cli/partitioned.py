@@ -1,0 +1,230 @@
+"""hushgraph distributed: graphs beyond one machine or its memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from hushgraph.cli.options import AsJson, Quiet, grouped
+from hushgraph.cli.terminal import Terminal, open_terminal
+
+distributed = typer.Typer(
+    name="distributed",
+    help="Denoise graphs beyond one machine or its memory: from parquet files, in partitions, with the same result to the bit.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+_GRAPH, _CLUSTER, _FRAME = "How the graph is read and cut", "Where it runs", "The wavelets"
+
+
+class By(StrEnum):
+    coordinates = "coordinates"
+    ordering = "ordering"
+
+
+class Method(StrEnum):
+    """Methods that run in partitions."""
+
+    sgwt_sure = "sgwt_sure"
+    sgwt_scaled = "sgwt_scaled"
+    let = "let"
+
+
+Edges = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="EDGES...", help="Parquet files with columns source and target, folders of them, or addresses (s3://...)."
+    ),
+]
+Work = Annotated[Path, typer.Argument(metavar="WORKDIR", help="The folder of a prepared graph.")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cutting:
+    """How the graph is read and cut: options of `plan` and `prepare`."""
+
+    nodes: Annotated[
+        int | None, typer.Option(help="Number of nodes. Default: up to the largest one named.", rich_help_panel=_GRAPH)
+    ] = None
+    coords: Annotated[Path | None, typer.Option(help="A .npy file with the places of the nodes.", rich_help_panel=_GRAPH)] = None
+    by: Annotated[By | None, typer.Option(help="Boxes of coordinates, or ranges of node numbers.", rich_help_panel=_GRAPH)] = None
+    partitions: Annotated[int | None, typer.Option(help="Default: as many as the memory asks for.", rich_help_panel=_GRAPH)] = None
+    weight: Annotated[
+        str | None, typer.Option(help="Column of the weights. Default: weight, if there is one.", rich_help_panel=_GRAPH)
+    ] = None
+    unweighted: Annotated[bool, typer.Option("--unweighted", help="Every edge weighs 1.", rich_help_panel=_GRAPH)] = False
+    most_ghosts: Annotated[
+        float | None,
+        typer.Option(help="Ghosts per owned node above which the graph is refused. Default: 3.", rich_help_panel=_GRAPH),
+    ] = None
+    degree: Annotated[int, typer.Option(help="Degree of the polynomials.", rich_help_panel=_FRAME)] = 100
+    method: Annotated[Method, typer.Option(help="The method that tasks must have room for.", rich_help_panel=_FRAME)] = (
+        Method.sgwt_scaled
+    )
+    memory: Annotated[str | None, typer.Option(help="What one task may take: 3GB, say.", rich_help_panel=_CLUSTER)] = None
+
+    def settings(self) -> dict[str, Any]:
+        own = asdict(self)
+        return {
+            **{name: own[name] for name in ("coords", "partitions", "most_ghosts", "degree", "memory")},
+            "n": self.nodes,
+            "method": self.method.value,
+            "by": None if self.by is None else self.by.value,
+            "weight": False if self.unweighted else self.weight,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cluster:
+    """Where tasks run."""
+
+    scheduler: Annotated[
+        str | None, typer.Option(help="Address of a Dask scheduler (tcp://...). Default: this process.", rich_help_panel=_CLUSTER)
+    ] = None
+    workers: Annotated[int | None, typer.Option(min=1, help="Start so many worker processes here.", rich_help_panel=_CLUSTER)] = (
+        None
+    )
+
+    @contextmanager
+    def client(self, terminal: Terminal) -> Iterator[Any]:
+        """A client, or None for this process."""
+        if self.scheduler is not None and self.workers is not None:
+            msg = "--scheduler names a cluster and --workers starts one here; leave one of them out"
+            raise ValueError(msg)
+        if self.scheduler is None and self.workers is None:
+            yield None
+            return
+        from hushgraph.distributed.runner import dask_distributed
+
+        dask = dask_distributed()
+        cluster = None if self.workers is None else dask.LocalCluster(n_workers=self.workers, threads_per_worker=1)
+        try:
+            with dask.Client(self.scheduler or cluster) as client:
+                terminal.note(f"Watch the tasks at {client.dashboard_link}")
+                yield client
+        finally:
+            if cluster is not None:
+                cluster.close()
+
+
+@distributed.command(epilog="Example: hushgraph distributed plan edges/ --coords places.npy --memory 3GB")
+@grouped
+def plan(
+    edges: Edges,
+    *,
+    cutting: Cutting,
+    workers: Annotated[int, typer.Option(min=1, help="Workers of one core each.", rich_help_panel=_CLUSTER)] = 1,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Say what a run would take, and refuse graphs that partitions do not help; nothing is written."""
+    with open_terminal("distributed plan", as_json=as_json, quiet=quiet) as terminal:
+        with terminal.working("Counting ghosts"):
+            from hushgraph.distributed.plan import plan as plan_of
+
+            found = plan_of(edges, workers=workers, **cutting.settings())
+        if not (as_json or quiet):
+            typer.echo(str(found))
+        terminal.result(asdict(found))
+
+
+@distributed.command(epilog="Example: hushgraph distributed prepare edges/ --work work --coords places.npy --workers 2")
+@grouped
+def prepare(
+    edges: Edges,
+    *,
+    work: Annotated[Path, typer.Option("--work", "-w", help="The folder for all files: new, or one that was begun.")],
+    cutting: Cutting,
+    cluster: Cluster,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Cut a graph into partitions with ghost zones. Run it again to go on after a failure."""
+    with open_terminal("distributed prepare", as_json=as_json, quiet=quiet) as terminal:
+        terminal.stopped = f"run the same command again to go on in {work}"
+        with cluster.client(terminal) as client, terminal.watching("Preparing"):
+            from hushgraph.distributed.prepare import prepare as prepared_of
+
+            found = prepared_of(edges, work, client=client, **cutting.settings())
+        for note in found.notes:
+            terminal.note(note)
+        terminal.story(
+            {
+                "Graph": f"{found.n:,} nodes, {found.n_edges:,} edges, {found.n_scales} scales.",
+                "Partitions": f"{found.partitions}, with {found.growth - 1:.2f} ghosts per node.",
+                "Next": f"hushgraph distributed denoise {work} SIGNAL --sigma ...",
+            }
+        )
+        terminal.result(asdict(found))
+
+
+@distributed.command(epilog="Example: hushgraph distributed denoise work noisy.parquet --sigma 2 -o clean --workers 2")
+@grouped
+def denoise(
+    work: Work,
+    signal: Annotated[
+        list[str], typer.Argument(metavar="SIGNAL...", help="A .npy file, or parquet files with columns node and value.")
+    ],
+    *,
+    sigma: Annotated[float, typer.Option(help="Standard deviation of the noise.")],
+    method: Annotated[Method, typer.Option(help="As in hushgraph denoise.")] = Method.sgwt_scaled,
+    seed: Annotated[int, typer.Option(help="Of the probes.")] = 0,
+    nonnegative: Annotated[bool, typer.Option("--nonnegative", help="Negative values become 0.")] = False,
+    integer: Annotated[bool, typer.Option("--integer", help="Round to whole numbers.")] = False,
+    output: Annotated[
+        str | None, typer.Option("--output", "-o", help="Folder or address for the parquet files. Default: in the work folder.")
+    ] = None,
+    keep: Annotated[bool, typer.Option("--keep", help="Keep the files of all stages.")] = False,
+    anew: Annotated[bool, typer.Option("--anew", help="Begin again, even if the same run was begun.")] = False,
+    cluster: Cluster,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Denoise a signal on a prepared graph. Run it again, or `resume`, to go on after a failure."""
+    with open_terminal("distributed denoise", as_json=as_json, quiet=quiet) as terminal:
+        terminal.stopped = f"hushgraph distributed resume {work} goes on with it"
+        with cluster.client(terminal) as client, terminal.watching("Denoising"):
+            from hushgraph.distributed.denoise import denoise as denoised_of
+
+            found = denoised_of(
+                work, signal[0] if len(signal) == 1 else signal, sigma=sigma, method=method.value, seed=seed, nonnegative=nonnegative,
+                integer=integer, output=output, client=client, resume=not anew, keep=keep,
+            )  # fmt: skip
+        _tell(terminal, found)
+
+
+@distributed.command(epilog="Example: hushgraph distributed resume work --workers 2")
+@grouped
+def resume(work: Work, *, cluster: Cluster, as_json: AsJson = False, quiet: Quiet = False) -> None:
+    """Go on with the latest run that was cut off; if none was, say what the latest one found."""
+    with open_terminal("distributed resume", as_json=as_json, quiet=quiet) as terminal:
+        terminal.stopped = f"hushgraph distributed resume {work} goes on with it"
+        with cluster.client(terminal) as client, terminal.watching("Denoising"):
+            from hushgraph.distributed.denoise import resume as resumed
+
+            found = resumed(work, client=client)
+        _tell(terminal, found)
+
+
+def _tell(terminal: Terminal, found: Any) -> None:
+    seconds = sum(found.timings.values())
+    if found.unchanged:
+        terminal.note("the signal was returned unchanged: its estimated risk exceeded that of the noise")
+    terminal.story(
+        {
+            "Files": found.address,
+            "Risk": f"{found.risk:.6g} ± {found.risk_se:.3g} (sum of squared errors, estimated without the truth).",
+            "Method": f"{found.method}, in {seconds:.1f} s.",
+        }
+    )
+    facts = {
+        name: getattr(found, name)
+        for name in ("method", "sigma", "thresholds", "risk", "risk_se", "probe_se", "unchanged", "timings")
+    }
+    terminal.result({"output": found.address, **facts})

@@ -1,0 +1,84 @@
+"""Connected components over partitions: those of each partition by itself, and which of them are one; then which column each node has.
+
+`constant` of the combined estimators has a column for each large component, and one for all small ones together.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse import csgraph
+
+from hushgraph.candidates import LARGE, MOST_CONSTANTS
+from hushgraph.distributed.ghosts import Shelf
+from hushgraph.distributed.store import Output, part_folder, read_array, write_array
+
+
+def label(work: Path, part: int) -> dict[str, Any]:
+    """Components of the owned nodes, without what leads through other partitions; and the neighbours there."""
+    out = Output(part_folder(work, part), "labels")
+    if (known := out.known()) is not None:
+        return known
+    shelf = Shelf(work)
+    rows = shelf.rows(part)
+    n, columns = len(rows.nodes), np.asarray(rows.columns)
+    inside = shelf.owner[columns] == part
+    source = np.repeat(np.arange(n, dtype=np.int32), np.diff(rows.starts))
+    places = np.searchsorted(rows.nodes, columns[inside]).astype(np.int32)
+    matrix = sparse.csr_array((np.ones(len(places), dtype=bool), (source[inside], places)), shape=(n, n))
+    count, labels = csgraph.connected_components(matrix, directed=False)
+    first = np.full(count, np.iinfo(np.int32).max, dtype=np.int32)
+    np.minimum.at(first, labels, rows.nodes)
+    out.save("labels", labels.astype(np.int32))
+    out.save("sizes", np.bincount(labels, minlength=count))
+    out.save("first", first)
+    out.save("links", np.unique(np.stack([labels[source[~inside]], columns[~inside]], axis=1), axis=0))
+    return out.done({"count": int(count)})
+
+
+def join(work: Path, parts: int, counts: list[int]) -> dict[str, Any]:
+    """Unite the components of all partitions; writes the group of each into its partition's folder. Returns the column of each group.
+
+    A group is a large component, or all small ones together, which come last.
+    """
+    shelf, base = Shelf(work), np.concatenate([[0], np.cumsum(counts)])
+    outputs = [Output(part_folder(work, part), "labels") for part in range(parts)]
+    pairs = [np.empty((0, 2), np.int64)]
+    for part, out in enumerate(outputs):
+        links = out.load("links")
+        owner = shelf.owner[links[:, 1]]
+        for other in np.unique(owner):
+            own = links[owner == other]
+            places = np.searchsorted(shelf.rows(int(other)).nodes, own[:, 1])
+            there = outputs[int(other)].load("labels", whole=False)[places]
+            pairs.append(np.stack([base[part] + own[:, 0], base[int(other)] + there], axis=1))
+    both = np.concatenate(pairs)
+    total = int(base[-1])
+    matrix = sparse.csr_array((np.ones(len(both), dtype=bool), (both[:, 0], both[:, 1])), shape=(total, total))
+    count, whole = csgraph.connected_components(matrix, directed=False)
+    sizes = np.bincount(whole, np.concatenate([out.load("sizes") for out in outputs]), minlength=count).astype(np.int64)
+    first = np.full(count, np.iinfo(np.int64).max)
+    np.minimum.at(first, whole, np.concatenate([out.load("first") for out in outputs]))
+    group, columns = _columns(sizes, first)
+    for part in range(parts):
+        write_array(part_folder(work, part) / "groups.npy", group[whole[base[part] : base[part + 1]]].astype(np.int32))
+    return {"columns": columns.tolist(), "any_small": bool((sizes < LARGE).any())}
+
+
+def _columns(sizes: np.ndarray, first: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The group of each component, and the column of each group, as in `candidates.constant`: the largest first, then the earliest."""
+    order = np.lexsort((first, -sizes))
+    large = order[sizes[order] >= LARGE]
+    group = np.full(len(sizes), len(large))
+    group[large] = np.arange(len(large))
+    columns = np.minimum(np.arange(len(large) + 1), MOST_CONSTANTS)
+    columns[-1] = columns[:-1].max(initial=-1) + 1
+    return group, columns if len(large) < len(sizes) else columns[:-1]
+
+
+def groups_of(work: Path, part: int) -> np.ndarray:
+    """The group of each owned node."""
+    return read_array(part_folder(work, part) / "groups.npy")[Output(part_folder(work, part), "labels").load("labels")]

@@ -1,0 +1,356 @@
+"""From edges to partitions with their ghost zones, and to the frame: everything that does not depend on the signal."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, cast, get_args
+
+import numpy as np
+
+from hushgraph.adjacency import MAX_NODES, Duplicates
+from hushgraph.checks import checked_count, checked_number, choose
+from hushgraph.distributed import edges as edge_files
+from hushgraph.distributed.cut import By, cut_for, write_owners
+from hushgraph.distributed.ghosts import TOLERANCE, Zone, grow
+from hushgraph.distributed.rows import build_rows, sort_piece, write_part_rows
+from hushgraph.distributed.runner import Runner
+from hushgraph.distributed.size import Shape, bytes_of, nodes_per_partition
+from hushgraph.distributed.store import VERSION, Output, manifest_of, part_folder, read_array, read_json, write_array, write_json
+from hushgraph.frame import Damping, frame_of, unit_of
+from hushgraph.graph import Graph
+from hushgraph.partition import Plateau, count_scales
+from hushgraph.progress import Watcher, checked_watcher, watching
+from hushgraph.spectrum import PRODUCTS, Spectrum, bound_of_quotients
+from hushgraph.sums import sum_of_units, unit_above
+
+MOST_GHOSTS = 3.0  # per owned node, above which partitions do not pay
+EXPECTED_GROWTH = 1.3  # rows per owned node, before they are counted
+STAGES = {"sort": 2.0, "rows": 2.0, "zones": 6.0}  # shares of the time, roughly
+Laplacian = Any
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A prepared folder: what `denoise` takes."""
+
+    folder: Path
+    n: int
+    n_edges: int
+    partitions: int
+    growth: float
+    n_scales: int
+    lambda_max: float
+    lambda_upper: float
+    notes: tuple[str, ...]
+    timings: dict[str, float]
+    dashboard: str | None = None
+
+
+def prepare(
+    edges,
+    workdir,
+    *,
+    n: int | None = None,
+    coords=None,
+    partitions: int | None = None,
+    by: By | None = None,
+    memory=None,
+    method: str = "sgwt_scaled",
+    degree: int = 100,
+    damping: Damping | None = "jackson",
+    base: float = 2.0,
+    plateau: Plateau = "linear",
+    n_scales: int | None = None,
+    lambda_max: float | None = None,
+    laplacian: Laplacian = "combinatorial",
+    weight: str | bool | None = None,
+    duplicates: Duplicates = "error",
+    most_ghosts: float | None = None,
+    client=None,
+    progress: Watcher | None = None,
+) -> Prepared:
+    """Cut a graph into partitions with ghost zones, in files; a call that was killed goes on where it was.
+
+    Parameters
+    ----------
+    edges : Graph, or str, Path or list of them
+        A graph in memory, or parquet files with columns source and target (node numbers from 0) and possibly weight: a file, a
+        pattern, a folder, an address that fsspec knows.
+    workdir : str or Path
+        Where all files go: a folder that every worker sees.
+    n : int, optional
+        Number of nodes, where the last ones have no edges.
+    coords : (n, 2) or (n, 3) array, or a .npy file, optional
+        Places of the nodes: partitions become boxes, which have the smallest ghost zones.
+    partitions : int, optional
+        How many; by default as many as the memory asks for, of at most 5 million nodes each.
+    by : {"coordinates", "ordering", "rcm"}, optional
+        Boxes of coordinates, ranges of node numbers, or (a graph in memory) ranges of the reverse Cuthill-McKee order.
+    memory : str or float, optional
+        What one task may take, such as "3GB"; by default that of the smallest worker.
+    method : str
+        The method that tasks must have room for; "let" and "auto" take several times as much as the others.
+    degree, damping, base, plateau, n_scales, laplacian
+        As in `chebyshev_frame`; the Laplacian is "combinatorial" or "normalized".
+    lambda_max : float, optional
+        The largest eigenvalue, where it is known; it decides the number of scales.
+    most_ghosts : float, optional
+        Ghosts per owned node above which the graph is refused; by default 3, or three quarters of all other nodes.
+    client : distributed.Client, optional
+        Whose workers run the tasks; None: this process runs them one after the other.
+    """
+    settings = _Settings(
+        checked_count("degree", degree, 1), damping, float(base), plateau, n_scales, lambda_max,
+        choose("laplacian", laplacian, ("combinatorial", "normalized")), str(weight), choose("duplicates", duplicates, get_args(Duplicates)),
+        None if most_ghosts is None else checked_number("most_ghosts", most_ghosts, "a number above 0", above=0),
+    )  # fmt: skip
+    with watching(checked_watcher(progress)):
+        job = _Job.of(
+            edges, Path(workdir).resolve(), n, coords, partitions, by, memory_of(memory, client), settings, weight, method
+        )
+        if (known := job.known()) is not None:
+            return known
+        runner = Runner(client, STAGES, job.token)
+        rows = _rows_of_graph(job) if isinstance(edges, Graph) else _rows_of_files(job, runner)
+        zone = _zone(rows, settings, job.parts)
+        zones = runner.run("zones", grow, [(job.work, part, zone) for part in range(job.parts)])
+        return _finished(job, rows, zones, zone, runner)
+
+
+def prepared(workdir) -> Prepared:
+    """What a prepared folder holds."""
+    work, found = Path(workdir), manifest_of(workdir)
+    names = ("n", "n_edges", "partitions", "growth", "n_scales", "lambda_max", "lambda_upper", "timings")
+    return Prepared(folder=work, notes=tuple(found["notes"]), **{name: found[name] for name in names})
+
+
+@dataclass(frozen=True)
+class _Settings:
+    """Everything but the data, as the manifest keeps it."""
+
+    degree: int
+    damping: Damping | None
+    base: float
+    plateau: Plateau
+    n_scales: int | None
+    lambda_max: float | None
+    laplacian: str
+    weight: str
+    duplicates: Duplicates
+    most_ghosts: float | None
+
+    @property
+    def depth(self) -> int:
+        """Hops that the polynomials, the bound on the spectrum and the surroundings of nodes reach."""
+        return max(self.degree, PRODUCTS)
+
+
+@dataclass(frozen=True, eq=False)
+class _Job:
+    """One call of `prepare`, checked against what the folder holds."""
+
+    work: Path
+    graph: Graph | None
+    files: list
+    columns: Any
+    n: int
+    parts: int
+    by: By
+    settings: _Settings
+    memory: float | None
+    token: str
+
+    @classmethod
+    def of(cls, edges, work: Path, n, coords, partitions, by, memory, settings: _Settings, weight, method) -> _Job:
+        graph, pieces, columns = (edges, [], None) if isinstance(edges, Graph) else (None, *pieces_and_columns(edges, weight))
+        coords = graph.coords if graph is not None and coords is None else coords_of(coords)
+        n = graph.n if graph is not None else count_nodes(n, pieces, columns, coords)
+        if n == 0:
+            msg = "the graph has no nodes: there is nothing to prepare"
+            raise ValueError(msg)
+        entries = (graph.adjacency.nnz if graph is not None else 2 * sum(piece[3] for piece in pieces)) / n
+        weighted = columns.weight is not None if graph is None else not graph.is_unweighted
+        shape = Shape(entries, 6, weighted, method)
+        most = nodes_per_partition(shape, memory, EXPECTED_GROWTH)
+        parts = -(-n // most) if partitions is None else checked_count("partitions", partitions, 1, n)
+        by, owners = cut_for(by, n, parts, coords, graph)
+        source = graph.hash if graph is not None else [[piece[0], piece[3]] for piece in pieces]
+        stated = {"version": VERSION, "n": n, "partitions": parts, "by": by, "source": source, **asdict(settings)}
+        _check_folder(work, stated)
+        if not (work / "owner.npy").exists():
+            write_owners(work / "owner.npy", n, parts, owners)
+        return cls(work, graph, pieces, columns, n, parts, by, settings, memory, _digest(stated))
+
+    def known(self) -> Prepared | None:
+        return prepared(self.work) if read_json(self.work / "manifest.json") is not None else None
+
+
+def pieces_and_columns(edges, weight):
+    files = edge_files.files_of(edges)
+    return edge_files.pieces_of(files), edge_files.columns_of(files[0], weight)
+
+
+def count_nodes(n, pieces, columns, coords) -> int:
+    least = edge_files.largest_node(pieces, columns) + 1
+    n = (least if coords is None else len(coords)) if n is None else n
+    return checked_count("n", n, least, MAX_NODES, note=f" (the edges name node {least - 1})")
+
+
+def coords_of(coords):
+    return (
+        read_array(Path(coords), whole=False) if isinstance(coords, str | Path) else None if coords is None else np.asarray(coords)
+    )
+
+
+def memory_of(memory, client) -> float | None:
+    if memory is None and client is not None:
+        limits = [worker["memory_limit"] for worker in client.scheduler_info(n_workers=-1)["workers"].values()]
+        return bytes_of(0.8 * min(limits)) if limits and min(limits) else None
+    return bytes_of(memory)
+
+
+def _digest(facts) -> str:
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _check_folder(work: Path, stated: dict[str, Any]) -> None:
+    """Begin, or go on with the same work; refuse to mix two."""
+    begun = read_json(work / "preparing.json")
+    if begun is None:
+        if work.exists() and any(work.iterdir()):
+            msg = f"workdir must be a new or empty folder, or one that prepare() began; {work} holds other files"
+            raise ValueError(msg)
+        write_json(work / "preparing.json", stated)
+        return
+    stated = json.loads(json.dumps(stated))
+    other = sorted(name for name in stated if begun.get(name) != stated[name])
+    if other:
+        msg = f"{work} holds another preparation: {', '.join(other)} differ; choose another folder, or remove this one"
+        raise ValueError(msg)
+
+
+def _rows_of_graph(job: _Job) -> list[dict[str, Any]]:
+    """Rows of a graph in memory."""
+    graph, owner, found = cast(Graph, job.graph), read_array(job.work / "owner.npy"), []
+    matrix = graph.adjacency
+    for part in range(job.parts):
+        out = Output(part_folder(job.work, part), "rows")
+        if (known := out.known()) is None:
+            nodes = np.flatnonzero(owner == part)
+            rows = matrix[nodes]
+            known = write_part_rows(out, nodes, rows.indptr.astype(np.int64), rows.indices.astype(np.int32), rows.data)
+        found.append(known)
+    return found
+
+
+def _rows_of_files(job: _Job, runner: Runner) -> list[dict[str, Any]]:
+    """Rows of edge files; the sorted pieces go when all rows are there."""
+    outputs = [Output(part_folder(job.work, part), "rows") for part in range(job.parts)]
+    if any(out.known() is None for out in outputs):
+        jobs: list[tuple] = [(job.work, k, piece, job.columns, job.n, job.parts) for k, piece in enumerate(job.files)]
+        runner.run("sort", sort_piece, jobs)
+    weighted = job.columns.weight is not None
+    parts = [(job.work, part, len(job.files), weighted, job.settings.duplicates) for part in range(job.parts)]
+    rows = runner.run("rows", build_rows, parts)
+    for k in range(len(job.files)):
+        Output(job.work / "pieces" / f"{k:06d}", "sorted").remove()
+    return rows
+
+
+def _zone(rows: list[dict[str, Any]], settings: _Settings, parts: int) -> Zone:
+    lightest, heaviest = min(row["lightest"] for row in rows), max(row["heaviest"] for row in rows)
+    least, most = min(row["least_degree"] for row in rows), max(row["most_degree"] for row in rows)
+    normalized = settings.laplacian == "normalized"
+    uniform = lightest >= heaviest and (not normalized or least >= most)
+    ghosts = most_ghosts_of(parts) if settings.most_ghosts is None else settings.most_ghosts
+    unweighted = lightest >= 1.0 >= heaviest
+    enough = last_step_below(2 * most, settings.base) if unweighted and not normalized else np.inf
+    return Zone(settings.depth, ghosts, uniform, normalized, most, enough)
+
+
+def last_step_below(value: float, base: float) -> float:
+    """Eigenvalues between this and `value`, a bound on them, all make the same number of scales.
+
+    >>> [round(last_step_below(x, 2.0), 6) for x in (8.0, 9.0)], count_scales(4.1), count_scales(8.0), count_scales(8.1)
+    ([4.0, 8.0], 5, 5, 6)
+    """
+    step = 1.0
+    while step * base * (1 + 1e-9) < value:
+        step *= base
+    return step * (1 + 2.5e-9) if value > step else np.inf
+
+
+def most_ghosts_of(parts: int) -> float:
+    """Ghosts per owned node above which partitions do not pay: they would hold most of the graph, or cost a multiple of it."""
+    return min(MOST_GHOSTS, 0.75 * (parts - 1)) if parts > 1 else MOST_GHOSTS
+
+
+def _finished(job: _Job, rows, zones, zone: Zone, runner: Runner) -> Prepared:
+    """The frame and the manifest."""
+    settings, entries = job.settings, sum(row["entries"] for row in rows)
+    lightest, heaviest = min(row["lightest"] for row in rows), max(row["heaviest"] for row in rows)
+    unweighted = lightest >= 1.0 >= heaviest
+    unit = unit_above(zone.most_degree)
+    high, low = (sum(one["degree_units"][k] for one in zones) for k in (0, 1))
+    total = sum_of_units(high, low, unit)
+    scaling = 1.0 if unweighted or zone.normalized else unit_of(total, job.n)
+    spectrum, notes = _spectrum(rows, zones, zone, settings, entries, scaling)
+    bands = (settings.base, settings.plateau, None, 0, settings.n_scales)
+    stand_in = cast(Graph, None)
+    frame = frame_of(stand_in, spectrum, scaling, cast(Any, settings.laplacian), settings.degree, settings.damping, bands)
+    write_array(job.work / "frame.npy", frame.coefficients)
+    fingerprint = sum(row["fingerprint"] for row in rows) % 2**64
+    facts = {
+        **json.loads(json.dumps(asdict(settings))),
+        "version": VERSION, "n": job.n, "n_edges": entries // 2, "partitions": job.parts, "by": job.by,
+        "growth": sum(one["rows"] for one in zones) / job.n, "largest_zone": max(one["rows"] for one in zones),
+        "n_scales": frame.n_scales, "lambda_max": frame.lambda_max, "lambda_upper": frame.lambda_upper, "unit": scaling,
+        "lambda_max_from": spectrum.lambda_max_from, "lambda_upper_from": spectrum.lambda_upper_from,
+        "unweighted": unweighted, "mean_degree": total / job.n or 1.0, "most_degree": zone.most_degree,
+        "linked": sum(row["linked"] for row in rows), "graph_hash": f"{job.n}-{entries}-{fingerprint:016x}",
+        "signal_hash": None if job.graph is None else job.graph.hash,
+        "partition_hash": _hash_of(job.work / "owner.npy"), "notes": notes, "memory": job.memory, "timings": runner.timings,
+    }  # fmt: skip
+    write_json(job.work / "manifest.json", facts)
+    found = prepared(job.work)
+    return Prepared(**{**found.__dict__, "dashboard": runner.dashboard})
+
+
+def _spectrum(rows, zones, zone: Zone, settings: _Settings, entries: int, unit: float) -> tuple[Spectrum, list[str]]:
+    """The proven bound, to the bit that of the whole graph, and the largest eigenvalue as far as it decides the number of scales."""
+    if entries == 0:
+        return Spectrum(0.0, 0.0, "no edges", "no edges"), []
+    if zone.normalized:
+        upper, upper_from = 2.0, "theorem: spectrum in [0, 2] (proven)"
+    else:
+        quotients = np.zeros((len(zones), PRODUCTS))
+        for k, one in enumerate(zones):
+            quotients[k, : len(one["quotients"])] = one["quotients"]
+        upper = bound_of_quotients(quotients.max(axis=0), max(row["longest"] for row in rows))
+        upper_from = f"Collatz-Wielandt, {PRODUCTS} products (proven)"
+    if settings.lambda_max is not None:
+        top = checked_number(
+            "lambda_max", settings.lambda_max, f"above 0 and at most {upper:g}, the proven bound", above=0, most=upper
+        )
+        return Spectrum(top, upper, "given", upper_from), []
+    top = min(max(one["eigenvalue"] for one in zones), upper)
+    top_from = f"the largest of {len(zones)} partitions with their ghosts (Lanczos, relative tolerance {TOLERANCE:g}): a lower bound; it says the number of scales"
+    fewest, most = (count_scales(unit * value, base=settings.base) for value in (top, min(top * (1 + 2 * TOLERANCE), upper)))
+    notes = []
+    if fewest != most and settings.n_scales is None:
+        notes.append(
+            f"lambda_max is at least {unit * top:.6g}, so close to a power of base={settings.base:g} that the number of scales may be {fewest} or "
+            f"{most}; {fewest} were taken; pass lambda_max= or n_scales= to say which"
+        )
+    return Spectrum(top, upper, top_from, upper_from), notes
+
+
+def _hash_of(path: Path) -> str:
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while block := file.read(2**22):
+            digest.update(block)
+    return digest.hexdigest()

@@ -1,0 +1,92 @@
+"""Who runs the tasks: the workers of a Dask client, or this process, one task after the other. Either way they are the same tasks."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from hushgraph.contents import extra
+from hushgraph.progress import between, reached
+
+RETRIES = 3  # of a task that fails; one whose worker dies runs again anyway
+_one = threading.Lock()  # a task takes all threads of its worker, and its memory
+
+
+class Runner:
+    """Runs the stages of a job; `weights` says which share of the time each is expected to take."""
+
+    def __init__(self, client, weights: dict[str, float], token: str):
+        self.client, self.token = _checked_client(client), token
+        self.timings: dict[str, float] = {}
+        total, low, self.shares = sum(weights.values()), 0.0, {}
+        for stage, weight in weights.items():
+            self.shares[stage] = low, min(low + weight / total, 1.0)
+            low += weight / total
+
+    @property
+    def dashboard(self) -> str | None:
+        """Where the progress of a cluster can be watched."""
+        return None if self.client is None else self.client.dashboard_link
+
+    def run(self, stage: str, task: Callable[..., dict], jobs: list[tuple]) -> list[dict[str, Any]]:
+        """What the task returns for each job, in their order."""
+        start = time.perf_counter()
+        with between(*self.shares.get(stage, (0.0, 1.0))):
+            found = self._here(stage, task, jobs) if self.client is None else self._there(stage, task, jobs)
+        self.timings[stage] = time.perf_counter() - start
+        return found
+
+    def _here(self, stage: str, task, jobs) -> list[dict[str, Any]]:
+        found = []
+        for k, job in enumerate(jobs):
+            reached(k / len(jobs), stage)
+            found.append(task(*job))
+        return found
+
+    def _there(self, stage: str, task, jobs) -> list[dict[str, Any]]:
+        distributed = dask_distributed()
+        futures = [
+            self.client.submit(on_worker, task, *job, key=f"{stage}-{k}-{self.token}", retries=RETRIES, pure=False)
+            for k, job in enumerate(jobs)
+        ]
+        try:
+            reached(0.0, stage)
+            for k, future in enumerate(distributed.as_completed(futures)):
+                if future.status == "error":
+                    future.result()
+                reached((k + 1) / len(jobs), stage)
+            return self.client.gather(futures)
+        finally:
+            self.client.cancel(futures)
+
+
+def on_worker(task, *job):
+    """One task at a time in a worker, on as many cores as the worker has threads."""
+    import numba
+
+    with _one:
+        threads = dask_distributed().get_worker().state.nthreads
+        before = numba.get_num_threads()
+        numba.set_num_threads(max(1, min(threads, numba.config.NUMBA_NUM_THREADS)))
+        try:
+            return task(*job)
+        finally:
+            numba.set_num_threads(before)
+
+
+def dask_distributed():
+    return extra("distributed", name="dask", purpose="running on several machines")
+
+
+def _checked_client(client):
+    if client is None:
+        return None
+    if not isinstance(client, dask_distributed().Client):
+        msg = f"client must be a dask.distributed.Client, or None to run here; got {type(client).__name__}"
+        raise TypeError(msg)
+    if client.asynchronous:
+        msg = "client must be a plain Client; got an asynchronous one; pass Client(address)"
+        raise TypeError(msg)
+    return client

@@ -1,0 +1,142 @@
+"""Files as the only state: arrays written whole or not at all, marks that say which work is done, and the manifest.
+
+A file is written under another name and renamed. A task writes its mark last, with the sizes of its files: what a killed task leaves
+behind has no mark, or does not fit it, and the task runs again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+VERSION = 1
+CHUNK = 2**20  # values read at a time where whole arrays are too large
+
+
+@contextmanager
+def drafted(path: Path, *, safe: bool = False) -> Iterator[Any]:
+    """A file to write to that takes its place when the block ends without an error; `safe` also survives a loss of power."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.{os.getpid()}.{os.urandom(4).hex()}.tmp")
+    try:
+        with draft.open("wb") as file:
+            yield file
+            file.flush()
+            if safe:
+                os.fsync(file.fileno())
+        draft.replace(path)
+    except BaseException:
+        with suppress(OSError):
+            draft.unlink()
+        raise
+
+
+def write_array(path: Path, array: np.ndarray, *, safe: bool = False) -> None:
+    with drafted(path, safe=safe) as file:
+        np.save(file, array)
+
+
+def write_rows(path: Path, shape: tuple[int, ...], dtype, rows: Iterable[np.ndarray], *, safe: bool = False) -> None:
+    """An array made of these pieces, one after the other: it never exists as a whole."""
+    with drafted(path, safe=safe) as file:
+        header = {"descr": np.lib.format.dtype_to_descr(np.dtype(dtype)), "fortran_order": False, "shape": shape}
+        np.lib.format.write_array_header_1_0(file, header)
+        for row in rows:
+            np.ascontiguousarray(row, dtype=dtype).tofile(file)
+
+
+def read_array(path: Path, *, whole: bool = True) -> np.ndarray:
+    """An array in memory, or mapped if it is not wanted `whole`."""
+    return np.load(path, mmap_mode=None if whole else "r", allow_pickle=False)
+
+
+def write_json(path: Path, facts: dict[str, Any]) -> None:
+    with drafted(path, safe=True) as file:
+        file.write(json.dumps(facts, indent=1).encode())
+
+
+def read_json(path: Path) -> dict[str, Any] | None:
+    """What the file says, None if it is not there or damaged."""
+    try:
+        return json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError):
+        return None
+
+
+def pieces(count: int, size: int = CHUNK) -> Iterator[slice]:
+    """0..count-1 in pieces."""
+    return (slice(start, min(start + size, count)) for start in range(0, count, size))
+
+
+class Output:
+    """What one task leaves: arrays `stage.name.npy` in a folder, and `stage.json`, written last."""
+
+    def __init__(self, folder: Path, stage: str):
+        self.folder, self.stage = folder, stage
+        self._sizes: dict[str, int] = {}
+
+    def path(self, name: str) -> Path:
+        return self.folder / f"{self.stage}.{name}.npy"
+
+    def save(self, name: str, array: np.ndarray) -> None:
+        write_array(self.path(name), array)
+        self._sizes[name] = self.path(name).stat().st_size
+
+    def save_rows(self, name: str, shape: tuple[int, ...], dtype, rows: Iterable[np.ndarray]) -> None:
+        write_rows(self.path(name), shape, dtype, rows)
+        self._sizes[name] = self.path(name).stat().st_size
+
+    def load(self, name: str, *, whole: bool = True) -> np.ndarray:
+        return read_array(self.path(name), whole=whole)
+
+    def known(self) -> dict[str, Any] | None:
+        """The facts of a task that is done, if its files are whole."""
+        mark = read_json(self.folder / f"{self.stage}.json")
+        if mark is None:
+            return None
+        for name, size in mark["files"].items():
+            with suppress(OSError):
+                if self.path(name).stat().st_size == size:
+                    continue
+            return None
+        return mark["facts"]
+
+    def done(self, facts: dict[str, Any]) -> dict[str, Any]:
+        """Write the mark; returns the facts as they will be read again."""
+        write_json(self.folder / f"{self.stage}.json", {"files": self._sizes, "facts": facts})
+        return json.loads(json.dumps(facts))
+
+    def remove(self) -> None:
+        """The mark first, then the arrays."""
+        for path in [self.folder / f"{self.stage}.json", *self.folder.glob(f"{self.stage}.*.npy")]:
+            path.unlink(missing_ok=True)
+
+
+def added(outputs: Iterable[Output], name: str) -> np.ndarray:
+    """The sum of an array over tasks."""
+    total: Any = 0
+    for out in outputs:
+        total = total + out.load(name)
+    return total
+
+
+def part_folder(work: Path, part: int) -> Path:
+    return work / "parts" / f"{part:05d}"
+
+
+def manifest_of(work) -> dict[str, Any]:
+    """The manifest of a prepared folder, or an error that says what to do."""
+    found = read_json(Path(work) / "manifest.json")
+    if found is None:
+        msg = f"{work} must be a folder that prepare() finished; it has no manifest.json; run prepare(edges, {str(work)!r}) first"
+        raise ValueError(msg)
+    if found.get("version") != VERSION:
+        msg = f"{work} was prepared by another version of hushgraph (format {found.get('version')}, expected {VERSION}); prepare it again"
+        raise ValueError(msg)
+    return found

@@ -1,0 +1,299 @@
+"""Distributed runs and their files: edges in, plans, commands, what is damaged, killed or refused."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import hushgraph as hg
+from hushgraph.distributed import denoise, plan, prepare, resume
+from hushgraph.distributed.ghosts import TooManyGhostsError
+from hushgraph.distributed.store import Output, drafted, read_json
+
+from .distributed_cases import ANY, GRAPHS, assert_equal, noisy_on, scale_free, write_edges
+
+pytest.importorskip("pyarrow")
+pytest.importorskip("fsspec")
+
+
+@pytest.fixture(scope="module")
+def roads(tmp_path_factory):
+    """A road network in four partitions."""
+    graph, folder = hg.datasets.roads(4000), tmp_path_factory.mktemp("roads") / "work"
+    prepare(graph, folder, partitions=4, most_ghosts=ANY)
+    return graph, folder
+
+
+# ---- edge files ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["roads", "islands"])
+def test_edges_in_many_files(name, tmp_path):
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    graph = GRAPHS[name]()
+    write_edges(tmp_path / "edges", graph, 3, repeat=True)
+    noisy = noisy_on(graph)
+    order = np.random.default_rng(6).permutation(graph.n)
+    pq.write_table(pa.table({"node": order, "value": noisy[order]}), tmp_path / "noisy.parquet")
+    coords = np.random.default_rng(7).random((graph.n, 2)) if graph.coords is None else graph.coords
+    np.save(tmp_path / "coords.npy", coords)
+    found = prepare(tmp_path / "edges", tmp_path / "work", n=graph.n, partitions=3, coords=tmp_path / "coords.npy", most_ghosts=ANY)
+    assert (found.n, found.n_edges) == (graph.n, graph.n_edges)
+    result = denoise(tmp_path / "work", tmp_path / "noisy.parquet", sigma=1.0, output=tmp_path / "out")
+    assert_equal(result, hg.denoise(graph, noisy, sigma=1.0, method="sgwt_scaled"))
+    assert len(list((tmp_path / "out").glob("*.parquet"))) == 3
+    assert not list((tmp_path / "work" / "pieces").glob("*/*.npy"))
+
+
+def test_object_stores(roads, tmp_path):
+    fsspec = pytest.importorskip("fsspec")
+    graph, _ = roads
+    write_edges(tmp_path / "edges", graph, 2)
+    memory = fsspec.filesystem("memory")
+    for path in (tmp_path / "edges").iterdir():
+        memory.pipe(f"/bucket/{path.name}", path.read_bytes())
+    prepare("memory://bucket", tmp_path / "work", partitions=2, most_ghosts=ANY)
+    noisy = noisy_on(graph)
+    result = denoise(tmp_path / "work", noisy, sigma=1.0, method="sgwt_sure", output="memory://result")
+    assert_equal(result, hg.denoise(graph, noisy, sigma=1.0, method="sgwt_sure"))
+
+
+def test_edges_that_disagree(tmp_path):
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    pq.write_table(pa.table({"source": [0, 1, 1], "target": [1, 0, 2], "weight": [1.0, 2.0, 1.0]}), tmp_path / "e.parquet")
+    with pytest.raises(ValueError, match=r"edge \(0, 1\) is given more than once"):
+        prepare(tmp_path / "e.parquet", tmp_path / "work")
+    prepare(tmp_path / "e.parquet", tmp_path / "sum", duplicates="sum", most_ghosts=ANY)
+    with pytest.raises(ValueError, match="the edges name node 2"):
+        prepare(tmp_path / "e.parquet", tmp_path / "few", n=2)
+
+
+# ---- files ---------------------------------------------------------------------------------------------------------
+
+
+def test_half_written_files_are_never_read(tmp_path):
+    with pytest.raises(OSError), drafted(tmp_path / "a.npy") as file:
+        file.write(b"half" + os.read(-1, 1))
+    assert list(tmp_path.iterdir()) == []
+    out = Output(tmp_path, "stage")
+    out.save("x", np.arange(10))
+    assert out.known() is None, "without a mark nothing is done"
+    out.done({"a": 1})
+    assert out.known() == {"a": 1}
+    with out.path("x").open("r+b") as file:
+        file.truncate(100)
+    assert out.known() is None
+
+
+def test_damaged_files_are_made_again(roads):
+    graph, folder = roads
+    noisy = noisy_on(graph, seed=8)
+    first = denoise(folder, noisy, sigma=1.0, keep=True)
+    (first.folder / "result.json").unlink()
+    for name in ("transform.bands.npy", "scales.json", "finish.signal.npy", "write.json"):
+        path = first.folder / "00002" / name
+        path.write_bytes(path.read_bytes()[:40])
+    (first.folder / "00001" / ".finish.signal.npy.1.ab.tmp").write_bytes(b"half")
+    again = resume(folder)
+    assert again.folder == first.folder
+    np.testing.assert_array_equal(again.read(), first.read())
+    np.testing.assert_array_equal(again.thresholds, first.thresholds)
+
+
+def test_a_finished_run_is_found_again_and_can_be_begun_anew(roads):
+    graph, folder = roads
+    noisy = noisy_on(graph, seed=9)
+    first = denoise(folder, noisy, sigma=1.0)
+    again = denoise(folder, noisy, sigma=1.0)
+    assert again.timings == first.timings
+    anew = denoise(folder, noisy, sigma=1.0, resume=False)
+    assert anew.timings != first.timings
+    np.testing.assert_array_equal(anew.read(), first.read())
+
+
+def test_another_preparation_is_refused(tmp_path):
+    graph = hg.datasets.grid(12, 12)
+    prepare(graph, tmp_path / "work", partitions=2, most_ghosts=ANY)
+    with pytest.raises(ValueError, match="another preparation: partitions differ"):
+        prepare(graph, tmp_path / "work", partitions=3, most_ghosts=ANY)
+    with pytest.raises(ValueError, match="source"):
+        prepare(hg.datasets.grid(11, 12), tmp_path / "work", n=144, partitions=2, most_ghosts=ANY)
+    assert prepare(graph, tmp_path / "work", partitions=2, most_ghosts=ANY).n == 144
+    noisy = np.random.default_rng(0).normal(size=144)
+    run = denoise(tmp_path / "work", noisy, sigma=1.0)
+    facts = read_json(run.folder / "run.json")
+    (run.folder / "run.json").write_text(json.dumps({**facts, "partition_hash": "other"}))
+    with pytest.raises(ValueError, match="another preparation"):
+        resume(tmp_path / "work")
+    manifest = read_json(tmp_path / "work" / "manifest.json")
+    (tmp_path / "work" / "manifest.json").write_text(json.dumps({**manifest, "version": 99}))
+    with pytest.raises(ValueError, match="another version"):
+        denoise(tmp_path / "work", noisy, sigma=1.0)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "mine.txt").write_text("keep")
+    with pytest.raises(ValueError, match="holds other files"):
+        prepare(graph, tmp_path / "other")
+    with pytest.raises(ValueError, match="run prepare"):
+        denoise(tmp_path / "other", noisy, sigma=1.0)
+
+
+# ---- plans and commands ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("parts", [2, 5])
+def test_a_plan_says_what_happens(tmp_path, parts):
+    graph = hg.datasets.grid(300, 300)
+    found = plan(graph, partitions=parts, degree=30, method="sgwt_sure")
+    done = prepare(graph, tmp_path / "work", partitions=parts, degree=30)
+    assert found.n_scales == done.n_scales
+    assert found.growth == pytest.approx(done.growth, rel=0.3)
+    result = denoise(tmp_path / "work", noisy_on(graph), sigma=1.0, method="sgwt_sure", keep=True)
+    size = sum(path.stat().st_size for path in (tmp_path / "work").rglob("*") if path.is_file())
+    assert found.disk == pytest.approx(size, rel=0.3)
+    tasks = len(list((tmp_path / "work" / "parts").glob("*/*.json"))) + len(list(result.folder.glob("0*/*.json")))
+    assert found.tasks == pytest.approx(tasks, rel=0.3)
+    assert "ghosts" in str(found)
+
+
+def test_a_plan_from_a_region(tmp_path, monkeypatch):
+    graph = hg.datasets.grid(300, 300)
+    write_edges(tmp_path / "edges", graph, 2)
+    settings = {"partitions": 9, "degree": 20, "coords": graph.coords}
+    whole = plan(tmp_path / "edges", **settings)
+    planning = sys.modules["hushgraph.distributed.plan"]
+    monkeypatch.setattr(planning, "WHOLE", 1000)
+    monkeypatch.setattr(planning, "REGION", 10_000)
+    region = plan(tmp_path / "edges", **settings)
+    assert "counted in" in region.counted
+    assert region.growth == pytest.approx(whole.growth, rel=0.3)
+    write_edges(tmp_path / "small", scale_free(20_000), 2)
+    with pytest.raises(TooManyGhostsError, match="leave it"):
+        plan(tmp_path / "small", partitions=9)
+
+
+def test_a_plan_refuses_a_small_world_at_once():
+    graph = scale_free(50_000)
+    plan(hg.datasets.grid(60, 60), partitions=2, degree=5)  # compiled
+    start = time.perf_counter()
+    with pytest.raises(TooManyGhostsError, match=r"ghosts or more after \d of 100 hops.*one machine.*GPU"):
+        plan(graph, partitions=8)
+    assert time.perf_counter() - start < 5
+
+
+def test_memory_decides_the_partitions():
+    graph = hg.datasets.grid(1000, 1000)
+    assert plan(graph, degree=20).partitions == 1
+    small = plan(graph, degree=20, memory="500MB")
+    assert small.partitions > 1
+    assert small.memory_per_task < 500e6
+    with pytest.raises(ValueError, match="memory must be"):
+        plan(graph, memory="much")
+
+
+def test_commands(tmp_path, monkeypatch):
+    from typer.testing import CliRunner
+
+    from hushgraph.cli import app
+
+    monkeypatch.chdir(tmp_path)
+    graph = hg.datasets.grid(60, 60)
+    write_edges(tmp_path / "edges", graph, 2)
+    noisy = noisy_on(graph)
+    np.save("noisy.npy", noisy)
+
+    def run(*words):
+        done = CliRunner().invoke(app, ["distributed", *words, "--json"])
+        return done.exit_code, json.loads(done.stdout)
+
+    cut = ["--partitions", "2", "--most-ghosts", "9"]
+    assert run("plan", "edges", *cut)[1]["partitions"] == 2
+    code, facts = run("prepare", "edges", "--work", "work", *cut)
+    assert (code, facts["n"], facts["partitions"]) == (0, 3600, 2)
+    code, facts = run("denoise", "work", "noisy.npy", "--sigma", "1", "-o", "clean")
+    one = hg.denoise(graph, noisy, sigma=1.0, method="sgwt_scaled")
+    assert code == 0
+    np.testing.assert_array_equal(facts["thresholds"], one.thresholds)
+    assert len(list((tmp_path / "clean").glob("*.parquet"))) == 2
+    assert run("resume", "work")[1]["risk"] == facts["risk"]
+    code, facts = run("prepare", "edges", "--work", "work", "--partitions", "3")
+    assert code == 2
+    assert "another preparation" in facts["error"]
+
+
+# ---- refusals ------------------------------------------------------------------------------------------------------
+
+
+def test_small_worlds_are_refused(tmp_path):
+    with pytest.raises(TooManyGhostsError, match=r"ghosts after \d of 100 hops.*one machine.*GPU"):
+        prepare(scale_free(3000), tmp_path / "work", partitions=8)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"method": "auto"}, "up to 131,072 nodes; this one has 4,000.*let"),
+        ({"method": "counts"}, "whole graph at once.*one machine"),
+        ({"method": "let", "refine": True}, "second look.*refine=False"),
+        ({"sigma": None}, "sigma must be given"),
+        ({"signal": np.zeros(3)}, r"expected \(4000,\), got \(3,\)"),
+        ({"signal": np.full(4000, np.nan)}, "4000 have none or NaN"),
+        ({"n_probes": 0}, "n_probes"),
+        ({"rule": "hard"}, "SURE does not hold"),
+        ({"sigma": -1.0}, "sigma"),
+    ],
+)
+def test_what_cannot_be_done_is_said(roads, settings, words):
+    graph, folder = roads
+    settings = {"sigma": 1.0, "signal": noisy_on(graph), **settings}
+    with pytest.raises(ValueError, match=words):
+        denoise(folder, settings.pop("signal"), **settings)
+
+
+def test_private_counts_stay_out_and_releases_keep_their_noise(roads):
+    graph, folder = roads
+
+    class Counts:
+        graph_hash = graph.hash
+
+    with pytest.raises(TypeError, match="exact counts are private"):
+        denoise(folder, Counts(), sigma=1.0)
+    release = hg.Noisy(noisy_on(graph), 1.0, "release", graph.hash)
+    found = denoise(folder, release, method="sgwt_sure")
+    assert found.sigma == 1.0
+    np.testing.assert_array_equal(found.read(), hg.denoise(graph, release, method="sgwt_sure").signal)
+    with pytest.raises(ValueError, match="another graph"):
+        denoise(folder, hg.Noisy(noisy_on(graph), 1.0, "release", "0" * 64))
+    with pytest.raises(ValueError, match="sigma travels"):
+        denoise(folder, release, sigma=2.0)
+
+
+def test_a_client_that_is_killed_goes_on_where_it_was(tmp_path):
+    """Killed by itself as each stage begins, and called again until it is through: the same bits in the end."""
+    graph = hg.datasets.grid(40, 40)
+    noisy = noisy_on(graph)
+    np.save(tmp_path / "noisy.npy", noisy)
+    code = (
+        "import os, signal, sys\n"
+        "import hushgraph as hg\n"
+        "from hushgraph.distributed import denoise, prepare, resume\n"
+        "stage = sys.argv[1]\n"
+        "def watch(share, what):\n"
+        "    if what == stage and share > 0.01:\n"
+        "        os.kill(os.getpid(), signal.SIGKILL)\n"
+        "prepare(hg.datasets.grid(40, 40), 'work', partitions=3, most_ghosts=1e9, progress=watch)\n"
+        "denoise('work', 'noisy.npy', sigma=1.0, progress=watch)\n"
+    )
+    ends = []
+    for stage in ("zones", "transform", "scales", "finish", "write", "none"):
+        done = subprocess.run([sys.executable, "-c", code, stage], cwd=tmp_path, check=False, timeout=300, env={**os.environ})
+        ends.append(done.returncode)
+    assert ends == [-9, -9, -9, -9, -9, 0]
+    found = resume(tmp_path / "work")
+    one = hg.denoise(graph, noisy, sigma=1.0, method="sgwt_scaled")
+    assert_equal(found, one)
+    assert len(list(Path(tmp_path / "work" / "runs").iterdir())) == 1
