@@ -3,6 +3,8 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BENCH := .venv-bench
 RUN := $(VENV)/bin/python
+# processes that run the tests side by side
+WORKERS ?= 2
 
 .PHONY: demo test test-browser docs lint bench bench-privacy bench-fused-lasso bench-estimators bench-files bench-distributed bench-explorer estimators reproduce clean
 
@@ -10,7 +12,7 @@ demo: $(VENV)/.installed  ## a whole private release in a generated city: count,
 	$(RUN) -m hushgraph demo --out out/demo
 
 test: $(VENV)/.installed  ## all tests and doctests, offline
-	$(RUN) -m pytest
+	$(RUN) -m pytest -n $(WORKERS)
 
 test-browser: $(VENV)/.installed  ## explorer and report in a real browser (Debian's chromium, installed if it is missing)
 	command -v chromium > /dev/null || (apt-get update -qq && apt-get install -y -qq chromium)
