@@ -7,6 +7,7 @@ threshold. A few thousand numbers come to the host, the cells that may hold the 
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -40,7 +41,7 @@ class _Rows:
     def __init__(self, x, g, scale, variance: float, beta: float):
         cp, (self.rows, self.n) = namespace(x), x.shape
         self.xp, self.settings = cp, (variance, beta)
-        self.arrays = [None if part is None else cp.ascontiguousarray(part) for part in (x, g, scale)]
+        self.arrays: list[Any] = [None if part is None else cp.ascontiguousarray(part) for part in (x, g, scale)]
         rows, shape = self.rows, (self.rows, BINS, FINER)
         self.tops, self.heads = cp.full((rows, 3), -1, dtype=np.int64), cp.empty((rows, HEAD))
         self.slots, self.cell_of = cp.empty((rows, BINS), dtype=np.int16), cp.empty(shape, dtype=np.int32)
