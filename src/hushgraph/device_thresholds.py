@@ -7,6 +7,7 @@ threshold. A few thousand numbers come to the host, the cells that may hold the 
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -14,60 +15,99 @@ from hushgraph.arrays import namespace
 from hushgraph.kernels.gpu import OPTIONS, compiled, cupy
 from hushgraph.sure_bins import BINS, FINER, WORDS, least_of_rows
 
-LIMBS, WINDOW = 17, 48  # as in `thresholds.cu`
+SOURCES = "thresholds.cu cells.cu"
+LIMBS, WINDOW, ROOM, HEAD = 17, 48, 2**16, 7  # as there
 CHUNK = 4096  # values whose members keep their order; also the fewest that a block sums
 
 
 def least_sure_on_device(x, g, scale, variance: float, beta: float) -> np.ndarray:
     """For each row of coefficients the candidate with the least SURE, as `sure_bins.least_sure` finds it.
 
-    The host waits twice, however many rows there are: for the cells that may hold the minimum, and for their values.
+    The host waits once, however many rows there are; where cells hold very many values it searches them itself.
     """
     if x.shape[1] == 0:
         return np.zeros(len(x))
-    known, cells, members = _cells(x, g, scale, variance, beta)
+    rows = _Rows(x, g, scale, float(variance), float(beta))
+    found, searched = rows.search()
+    if searched.all():
+        return found
+    known, cells, members = rows.cells_and_members()
     return least_of_rows(known, cells, members, variance, beta)
 
 
-def _cells(x, g, scale, variance: float, beta: float):
-    """What `least_of_rows` takes."""
-    cp, (rows, n) = namespace(x), x.shape
-    arrays = [None if part is None else cp.ascontiguousarray(part) for part in (x, g, scale)]
-    kinds = [x.dtype if part is None else part.dtype for part in arrays]
+class _Rows:
+    """Coefficients, weights and scales (rows, n) on the GPU with their bins and cells, all of it still under way there."""
 
-    def launch(name, grid, threads, *more, first=(), shared=0):
-        _launch(compiled("thresholds.cu", name, *kinds), grid, threads, (np.int32(n), *first, *arrays, *more), shared)
+    def __init__(self, x, g, scale, variance: float, beta: float):
+        cp, (self.rows, self.n) = namespace(x), x.shape
+        self.xp, self.settings = cp, (variance, beta)
+        self.arrays: list[Any] = [None if part is None else cp.ascontiguousarray(part) for part in (x, g, scale)]
+        rows, shape = self.rows, (self.rows, BINS, FINER)
+        self.tops, self.heads = cp.full((rows, 3), -1, dtype=np.int64), cp.empty((rows, HEAD))
+        self.slots, self.cell_of = cp.empty((rows, BINS), dtype=np.int16), cp.empty(shape, dtype=np.int32)
+        self.cells, self.starts = cp.empty((rows, BINS * FINER, 5)), cp.empty((rows, BINS * FINER + 1), dtype=np.int32)
+        sums, finer = cp.zeros((rows, BINS, WORDS), dtype=np.int64), cp.zeros((*shape, WORDS), dtype=np.int64)
+        bins, parts = cp.empty((rows, BINS, 5)), cp.empty((*shape, 5))
+        chunk = max(-(-self.n * rows // _processors()), CHUNK)  # all processors have a block
+        few, own = (-(-self.n // chunk), rows), (np.int32(chunk),)
+        self._launch("extremes", self._wide, 256, self.tops)
+        self._launch("bin_sums", few, 1024, self.tops, beta, sums, first=own, shared=4 * LIMBS * BINS)
+        self._decide("open_bins", 256, self.tops, sums, *self.settings, self.heads, self.slots, bins, shared=8 * 9 * BINS)
+        self._launch(
+            "finer_sums", few, 1024, self.tops, self.slots, self.heads, beta, finer, first=own, shared=4 * LIMBS * WINDOW * FINER
+        )
+        self._decide(
+            "open_cells",
+            256,
+            self.tops,
+            sums,
+            finer,
+            *self.settings,
+            self.heads,
+            bins,
+            parts,
+            self.cells,
+            self.cell_of,
+            self.starts,
+        )
 
-    tops, sums = cp.full((rows, 3), -1, dtype=np.int64), cp.zeros((rows, BINS, WORDS), dtype=np.int64)
-    finer, heads = cp.zeros((rows, BINS, FINER, WORDS), dtype=np.int64), cp.empty((rows, 5))
-    slots, bins = cp.empty((rows, BINS), dtype=np.int16), cp.empty((rows, BINS, 5))
-    parts, cells = cp.empty((rows, BINS, FINER, 5)), cp.empty((rows, BINS * FINER, 5))
-    cell_of, wide, settings = (
-        cp.empty((rows, BINS, FINER), dtype=np.int32),
-        (min(-(-n // 2048), 1024), rows),
-        (variance, float(beta)),
-    )
-    chunk = max(-(-n * rows // _processors()), CHUNK)  # all processors have a block
-    few, own = (-(-n // chunk), rows), (np.int32(chunk),)
-    launch("extremes", wide, 256, tops)
-    launch("bin_sums", few, 1024, tops, settings[1], sums, first=own, shared=4 * LIMBS * BINS)
-    _launch(compiled("thresholds.cu", "open_bins"), (rows,), 256, (tops, sums, *settings, heads, slots, bins), 8 * 9 * BINS)
-    windows = (*few, -(-BINS // WINDOW))
-    launch("finer_sums", windows, 1024, tops, slots, heads, settings[1], finer, first=own, shared=4 * LIMBS * WINDOW * FINER)
-    _launch(compiled("thresholds.cu", "open_cells"), (rows,), 256, (tops, finer, *settings, heads, bins, parts, cells, cell_of), 0)
-    blocks = -(-n // CHUNK)
-    counts = cp.empty(blocks * rows, dtype=np.int32)
-    launch("members", (blocks, rows), 256, tops, slots, cell_of, counts, None, np.int64(0), None)
-    ends = cp.cumsum(counts, dtype=np.int32)
-    known = cp.concatenate([tops.view(np.float64)[:, :1], heads, ends[blocks - 1 :: blocks, None].astype(np.float64)], axis=1).get()
-    members = cp.empty((4, int(known[-1, -1])))
-    launch("members", (blocks, rows), 256, tops, slots, cell_of, counts, ends, np.int64(members.shape[1]), members)
-    used = cells[:, : int(known[:, 5].max())]
-    both = cp.concatenate([used.ravel(), members.ravel()]).get()
-    return known, both[: used.size].reshape(used.shape), both[used.size :].reshape(members.shape)
+    def search(self) -> tuple[np.ndarray, np.ndarray]:
+        """The best candidate of each row, and whether it could be found there."""
+        cp, rows = self.xp, self.rows
+        filled, members = cp.zeros((rows, BINS * FINER), dtype=np.int32), cp.empty((4, rows, ROOM))
+        found, best = cp.empty((rows, BINS * FINER, 2)), cp.empty((rows, 2))
+        self._launch("scatter", self._wide, 256, self.tops, self.heads, self.slots, self.cell_of, self.starts, filled, members)
+        kernel = compiled(SOURCES, "search")
+        kernel((64, rows), (128,), (self.heads, self.cells, self.starts, members, *self.settings, found))
+        self._decide("pick", 256, self.tops, self.heads, found, best)
+        at, searched = best.get().T
+        return at, searched > 0
+
+    def cells_and_members(self):
+        """What `least_of_rows` takes."""
+        cp, rows, blocks = self.xp, self.rows, -(-self.n // CHUNK)
+        counts, own = cp.empty(blocks * rows, dtype=np.int32), (self.tops, self.slots, self.cell_of)
+        self._launch("members", (blocks, rows), 256, *own, counts, None, np.int64(0), None)
+        ends = cp.cumsum(counts, dtype=np.int32)
+        last = ends[blocks - 1 :: blocks, None].astype(np.float64)
+        known = cp.concatenate([self.tops.view(np.float64)[:, :1], self.heads[:, :5], last], axis=1).get()
+        members = cp.empty((4, int(known[-1, -1])))
+        self._launch("members", (blocks, rows), 256, *own, counts, ends, np.int64(members.shape[1]), members)
+        return known, cp.ascontiguousarray(self.cells[:, : int(known[:, 5].max())]).get(), members.get()
+
+    @property
+    def _wide(self) -> tuple[int, int]:
+        return min(-(-self.n // 2048), 1024), self.rows
+
+    def _launch(self, name: str, grid: tuple, threads: int, *more, first: tuple = (), shared: int = 0):
+        kinds = [self.arrays[0].dtype if part is None else part.dtype for part in self.arrays]
+        _started(compiled(SOURCES, name, *kinds), grid, threads, (np.int32(self.n), *first, *self.arrays, *more), shared)
+
+    def _decide(self, name: str, threads: int, *arguments, shared: int = 0):
+        _started(compiled(SOURCES, name), (self.rows,), threads, arguments, shared)
 
 
-def _launch(kernel, grid: tuple, threads: int, arguments: tuple, shared: int):
+def _started(kernel, grid: tuple, threads: int, arguments: tuple, shared: int):
     if shared:
         kernel.max_dynamic_shared_size_bytes = shared
     kernel(grid, (threads,), arguments, shared_mem=shared)

@@ -349,18 +349,16 @@ def signs(keys: np.ndarray, n: int, dtype):
 
 
 @cache
-def compiled(source: str, name: str, *kinds: np.dtype | int | str, more: tuple[str, ...] = ()):
-    """A kernel of a file here, for these types of numbers and sizes; CuPy keeps what it has compiled on disk.
+def compiled(sources: str, name: str, *kinds: np.dtype | int | str, more: tuple[str, ...] = ()):
+    """A kernel of files here, one after the other, for these types of numbers and sizes; CuPy keeps what it has compiled on disk.
 
     Without fused multiply-add: sums are those of the processor.
     """
     words = [_NAMES[kind.char] if isinstance(kind, np.dtype) else str(kind) for kind in kinds]
-    whole, code = f"{name}<{', '.join(words)}>" if kinds else name, (Path(__file__).parent / source).read_text()
-    return (
-        cupy()
-        .RawModule(code=code, options=("-std=c++17", *OPTIONS, *more), name_expressions=(whole,) if kinds else None)
-        .get_function(whole)
-    )
+    whole = f"{name}<{', '.join(words)}>" if kinds else name
+    code = "".join((Path(__file__).parent / source).read_text() for source in sources.split())
+    options = ("-std=c++17", *OPTIONS, *more)
+    return cupy().RawModule(code=code, options=options, name_expressions=(whole,) if kinds else None).get_function(whole)
 
 
 def _kernel(name: str, dtype: np.dtype, *sizes: int | str | np.dtype):
