@@ -388,8 +388,11 @@ def test_sums_over_bins_do_not_depend_on_order_or_parts():
     np.testing.assert_array_equal(mixed, whole)
     np.testing.assert_array_equal(parts, whole)
     assert np.cumsum(x**2)[-1] != np.cumsum(x[moved] ** 2)[-1]  # sums of floats do
-    words = whole.sum(axis=0).astype(object)
-    assert (words[0] * 2**32 + words[1]) * base[1][0] * 2.0**-32 == pytest.approx(np.sum(x**2), rel=1e-14)
+    units = sure_bins._square_units(*base[:2])
+    energies = (whole[:, 0] + whole[:, 1] * 2.0**-32) * units
+    np.testing.assert_allclose(
+        energies, np.bincount(np.maximum((z.view(np.int64) >> 46) - base[0], 0), x**2, len(units)), rtol=1e-14
+    )
     assert whole[:, 8].sum() == 20_000
 
 
@@ -401,3 +404,19 @@ def test_thresholds_do_not_depend_on_the_numbers_of_nodes(rule, scaled):
         F, weights, moved = rng.standard_t(3, size=(3, n)), rng.uniform(0, 1, (3, n)), rng.permutation(n)
         there = hg.sure_thresholds(F[:, moved], weights[:, moved], sigma=0.7, rule=rule, scaled=scaled)
         np.testing.assert_array_equal(there, hg.sure_thresholds(F, weights, sigma=0.7, rule=rule, scaled=scaled))
+
+
+@pytest.mark.parametrize("scaled", [False, True])
+@pytest.mark.parametrize("spike", [1e3, 3e8, 1e9, 1e10, 5e10, 1e12, 1e30])
+def test_thresholds_are_exact_beside_values_of_any_size(spike, scaled):
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        x, weights = rng.normal(size=20_000), rng.uniform(0.1, 1, 20_000)
+        scale = 10 ** rng.uniform(-3, 3, 20_000) if scaled else None
+        x *= 1 if scale is None else scale
+        x[7] = spike
+        t, values = hg.sure_curve(x, weights, sigma=1.0, scale=scale)
+        found = hg.sure_thresholds(row(x), row(weights), sigma=1.0, scaled=False if scale is None else row(scale))[0]
+        place = np.argmin(np.abs(t - found))
+        assert found == pytest.approx(t[place], rel=1e-14)
+        assert values[place] <= values.min() + 1e-11 * np.sum(weights) * max(1.0, (x[np.arange(20_000) != 7] ** 2).max())

@@ -18,7 +18,9 @@ FINER = 64  # into which a bin is cut
 SHIFT, FINER_SHIFT = 46, 40  # bits of a float64 below those that say its bin, or finer bin
 FEW = 1024  # values in open bins up to which they are not cut
 ROUNDING = 1e-12
-WORDS = 9  # of a bin: x^2, g, x^2 (edge / z)^2beta and g (edge / z)^beta, each in high and in low units; and how many values
+WORDS = (
+    9  # of a bin: x^2, g, x^2 (edge / z)^2beta and g (edge / z)^beta, each in high units and low ones of 2^-32; and how many values
+)
 LEAST_UNIT = 2.0**-900
 
 
@@ -37,10 +39,10 @@ def least_sure(x, g, scale, variance, beta):
 
 @njit(cache=True)
 def _least_sure_of_row(z, x, g, variance, beta):
-    top, largest, heaviest = extremes(z, x, g)
+    top, largest, heaviest, widest = extremes(z, x, g)
     if not top > 0:
         return TINY if top == 0 else 0.0
-    lowest, units = lowest_bin(top), units_of(largest, heaviest)
+    lowest, units = lowest_bin(top), units_of(largest, heaviest, widest)
     sums = np.zeros((BINS, WORDS), np.int64)
     add_to_bins(z, x, g, lowest, units, beta, sums)
     slots, bins, inside = open_bins(sums, lowest, units, variance, beta)
@@ -58,11 +60,13 @@ def _least_sure_of_row(z, x, g, variance, beta):
 
 @njit(cache=True)
 def extremes(z, x, g):
-    """The largest size (-1 if there is none), |x| and |g|."""
-    top, largest, heaviest = -1.0, 0.0, 0.0
+    """The largest size (-1 if there is none), |x|, |g|, and |x| over size."""
+    top, largest, heaviest, widest = -1.0, 0.0, 0.0, 0.0
     for i in range(len(z)):
         top, largest, heaviest = max(top, z[i]), max(largest, abs(x[i])), max(heaviest, abs(g[i]))
-    return top, largest, heaviest
+        if z[i] > 0:
+            widest = max(widest, abs(x[i]) / z[i])
+    return top, largest, heaviest, widest
 
 
 @njit(cache=True)
@@ -72,9 +76,20 @@ def lowest_bin(top):
 
 
 @njit(cache=True)
-def units_of(largest, heaviest):
-    """The high units of x^2 and of g: powers of two, 2^-32 of the largest term or a little more. A low unit is 2^-32 of a high one."""
-    return _power_of_two_above(largest * largest) * 2.0**-32, _power_of_two_above(heaviest) * 2.0**-32
+def units_of(largest, heaviest, widest):
+    """What units follow from: a power of two above every x^2, the high unit of g, and the largest |x| over size."""
+    return _power_of_two_above(largest * largest), _power_of_two_above(heaviest) * 2.0**-32, widest
+
+
+@njit(cache=True)
+def _square_units(lowest, units):
+    """The high unit of x^2 in each bin: 2^-32 of a power of two above all there. So small terms are as exact as large ones."""
+    edges, found = _edges(lowest, BINS, SHIFT), np.empty(BINS)
+    for k in range(BINS):
+        most = edges[k + 1] * units[2]
+        square = most * most * (1 + 2.0**-40)  # room for the rounding of sizes
+        found[k] = (min(units[0], _power_of_two_above(square)) if square < np.inf else units[0]) * 2.0**-32
+    return found
 
 
 @njit(cache=True)
@@ -85,36 +100,35 @@ def _power_of_two_above(value):
 @njit(cache=True)
 def add_to_bins(z, x, g, lowest, units, beta, sums):
     """Adds each value to its bin of `sums` (BINS, WORDS); z < 0 belongs nowhere."""
-    keys, edges, per_unit = (
-        z.view(np.int64),
-        _edges(lowest, BINS, SHIFT),
-        (1 / units[0], 1 / units[1]),
-    )  # exact, as is what they multiply
+    keys, edges = z.view(np.int64), _edges(lowest, BINS, SHIFT)
+    per_square, per_weight = 1 / _square_units(lowest, units), 1 / units[1]  # exact, as is what they multiply
     edges[0] = 0.0  # the lowest bin takes all that lies below
     for i in range(len(z)):
         if z[i] >= 0:
             k = max(0, (keys[i] >> SHIFT) - lowest)
-            _add(sums[k], x[i], g[i], edges[k] / z[i] if z[i] > 0 else 0.0, per_unit, beta)
+            _add(sums[k], x[i], g[i], edges[k] / z[i] if z[i] > 0 else 0.0, per_square[k], per_weight, beta)
 
 
 @njit(cache=True)
 def add_to_finer(z, x, g, lowest, slots, units, beta, sums):
     """Adds the values of open bins to their finer ones, (open bins, FINER, WORDS)."""
-    keys, edge, per_unit = z.view(np.int64), np.empty(1), (1 / units[0], 1 / units[1])
+    keys, edge = z.view(np.int64), np.empty(1)
+    per_square, per_weight = 1 / _square_units(lowest, units), 1 / units[1]
     for i in range(len(z)):
         k = max(0, (keys[i] >> SHIFT) - lowest)
         if z[i] >= 0 and slots[k] >= 0 and k > 0:
             edge.view(np.int64)[0] = keys[i] >> FINER_SHIFT << FINER_SHIFT
-            _add(sums[slots[k], (keys[i] >> FINER_SHIFT) % FINER], x[i], g[i], edge[0] / z[i], per_unit, beta)
+            own = sums[slots[k], (keys[i] >> FINER_SHIFT) % FINER]
+            _add(own, x[i], g[i], edge[0] / z[i], per_square[k], per_weight, beta)
 
 
 @njit(cache=True)
-def _add(own, x, g, ratio, per_unit, beta):
+def _add(own, x, g, ratio, per_square, per_weight, beta):
     square, r = x * x, _power(ratio, beta)
-    _count(own, 0, square * per_unit[0])
-    _count(own, 2, g * per_unit[1])
-    _count(own, 4, square * r * r * per_unit[0])
-    _count(own, 6, g * r * per_unit[1])
+    _count(own, 0, square * per_square)
+    _count(own, 2, g * per_weight)
+    _count(own, 4, square * r * r * per_square)
+    _count(own, 6, g * r * per_weight)
     own[8] += 1
 
 
@@ -140,7 +154,7 @@ def open_bins(sums, lowest, units, variance, beta):
     A, B, C at its upper edge; and how many values they hold, SURE at 0, and the least SURE known so far."""
     edges = _edges(lowest, BINS, SHIFT)
     edges[0] = 0.0
-    floats = _in_floats(sums, units)
+    floats = _in_floats(sums, _square_units(lowest, units), units[1])
     bounds, under, above, least = _bounds(edges, floats, 0.0, np.zeros(3), variance, beta)
     sure_at_zero = 2 * variance * (above[0, 1] + floats[1, 0])
     least = min(least, sure_at_zero)
@@ -167,11 +181,11 @@ def open_cells(bins, inside, finer, lowest, units, variance, beta):
     """
     bounds, cells = np.empty((len(bins), FINER)), np.empty((len(bins) * FINER, 5))
     cell_of, count, least = np.full((len(bins), FINER), -1), 0, inside[2]
-    parts = np.empty((len(bins), FINER, 5))
+    parts, squares = np.empty((len(bins), FINER, 5)), _square_units(lowest, units)
     for s in range(len(bins) if is_cut(inside) else 0):
         if bins[s, 0] > 0:
             edges = _edges((lowest + int(bins[s, 0])) * FINER, FINER, FINER_SHIFT)
-            sums = _in_floats(finer[s], units)
+            sums = _in_floats(finer[s], np.full(FINER, squares[int(bins[s, 0])]), units[1])
             bounds[s], parts[s, :, 1], parts[s, :, 2:], found = _bounds(edges, sums, bins[s, 1], bins[s, 2:], variance, beta)
             parts[s, :, 0], least = edges[1:], min(least, found)
     for s in range(len(bins)):
@@ -214,12 +228,12 @@ def _edges(first, count, shift):
 
 
 @njit(cache=True)
-def _in_floats(sums, units):
-    """The four sums of each bin, (4, bins)."""
+def _in_floats(sums, squares, weight):
+    """The four sums of each bin, (4, bins), from the units of x^2 in each and that of g."""
     found = np.empty((4, len(sums)))
-    for what in range(4):
-        unit = units[what % 2]
-        for k in range(len(sums)):
+    for k in range(len(sums)):
+        for what in range(4):
+            unit = weight if what % 2 else squares[k]
             found[what, k] = sums[k, 2 * what] * unit + sums[k, 2 * what + 1] * (unit * 2.0**-32)
     return found
 

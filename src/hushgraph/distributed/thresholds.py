@@ -95,9 +95,9 @@ def _rows(run: Run, part: int, scales: Scales):
 
 def least_sure(run: Run, runner: Runner, parts: int, extremes: list, variance: float) -> np.ndarray:
     """The thresholds of all scales; `extremes` are those of each partition and scale."""
-    top, largest, heaviest = np.max(np.array(extremes), axis=0).T
+    top, *sizes = np.max(np.array(extremes), axis=0).T
     scales: Scales = [
-        (int(lowest_bin(top[j])), [float(unit) for unit in units_of(largest[j], heaviest[j])]) if top[j] > 0 else None
+        (int(lowest_bin(top[j])), [float(unit) for unit in units_of(*(size[j] for size in sizes))]) if top[j] > 0 else None
         for j in range(len(top))
     ]
     runner.run("bins", count_bins, [(run, part, scales) for part in range(parts)])
