@@ -16,7 +16,7 @@ from hushgraph.kernels.gpu import OPTIONS, compiled, cupy
 from hushgraph.sure_bins import BINS, FINER, WORDS, least_of_rows
 
 SOURCES = "thresholds.cu cells.cu"
-LIMBS, WINDOW, ROOM, HEAD = 17, 48, 2**16, 7  # as there
+LIMBS, ROOM, HEAD, TOPS = 17, 2**16, 7, 4  # as there
 CHUNK = 4096  # values whose members keep their order; also the fewest that a block sums
 
 
@@ -43,33 +43,33 @@ class _Rows:
         self.xp, self.settings = cp, (variance, beta)
         self.arrays: list[Any] = [None if part is None else cp.ascontiguousarray(part) for part in (x, g, scale)]
         rows, shape = self.rows, (self.rows, BINS, FINER)
-        self.tops, self.heads = cp.full((rows, 3), -1, dtype=np.int64), cp.empty((rows, HEAD))
+        self.tops, self.heads = cp.full((rows, TOPS), -1, dtype=np.int64), cp.empty((rows, HEAD))
         self.slots, self.cell_of = cp.empty((rows, BINS), dtype=np.int16), cp.empty(shape, dtype=np.int32)
         self.cells, self.starts = cp.empty((rows, BINS * FINER, 5)), cp.empty((rows, BINS * FINER + 1), dtype=np.int32)
+        self._sum_bins()
+
+    def _sum_bins(self):
+        """Bins, and the cells that follow from them."""
+        cp, rows, shape, (variance, beta) = self.xp, self.rows, self.cell_of.shape, self.settings
+        room = _shared_memory()
         sums, finer = cp.zeros((rows, BINS, WORDS), dtype=np.int64), cp.zeros((*shape, WORDS), dtype=np.int64)
-        bins, parts = cp.empty((rows, BINS, 5)), cp.empty((*shape, 5))
+        bins, parts, units = cp.empty((rows, BINS, 5)), cp.empty((*shape, 5)), cp.empty((rows, BINS))
+        width, window = min(BINS, room // (4 * LIMBS)), min(BINS, room // (4 * LIMBS * FINER))  # bins that are summed at a time
+        spare = None if room >= 8 * 9 * BINS else cp.empty((rows, 9, BINS))
         chunk = max(-(-self.n * rows // _processors()), CHUNK)  # all processors have a block
         few, own = (-(-self.n // chunk), rows), (np.int32(chunk),)
         self._launch("extremes", self._wide, 256, self.tops)
-        self._launch("bin_sums", few, 1024, self.tops, beta, sums, first=own, shared=4 * LIMBS * BINS)
-        self._decide("open_bins", 256, self.tops, sums, *self.settings, self.heads, self.slots, bins, shared=8 * 9 * BINS)
-        self._launch(
-            "finer_sums", few, 1024, self.tops, self.slots, self.heads, beta, finer, first=own, shared=4 * LIMBS * WINDOW * FINER
-        )
+        self._decide("units", 256, self.tops, units)
+        settings = self.tops, units, beta, np.int32(width), sums
+        self._launch("bin_sums", few, 1024, *settings, first=own, shared=4 * LIMBS * width)
+        decided = self.heads, self.slots, bins, spare
         self._decide(
-            "open_cells",
-            256,
-            self.tops,
-            sums,
-            finer,
-            *self.settings,
-            self.heads,
-            bins,
-            parts,
-            self.cells,
-            self.cell_of,
-            self.starts,
+            "open_bins", 256, self.tops, units, sums, variance, beta, *decided, shared=8 * 9 * BINS if spare is None else 0
         )
+        settings = self.tops, units, self.slots, self.heads, beta, np.int32(window), finer
+        self._launch("finer_sums", few, 1024, *settings, first=own, shared=4 * LIMBS * window * FINER)
+        decided = self.heads, bins, parts, self.cells, self.cell_of, self.starts
+        self._decide("open_cells", 256, self.tops, units, sums, finer, variance, beta, *decided)
 
     def search(self) -> tuple[np.ndarray, np.ndarray]:
         """The best candidate of each row, and whether it could be found there."""
@@ -88,7 +88,7 @@ class _Rows:
         cp, rows, blocks = self.xp, self.rows, -(-self.n // CHUNK)
         counts, own = cp.empty(blocks * rows, dtype=np.int32), (self.tops, self.slots, self.cell_of)
         self._launch("members", (blocks, rows), 256, *own, counts, None, np.int64(0), None)
-        ends = cp.cumsum(counts, dtype=np.int32)
+        ends = cp.cumsum(counts, dtype=np.int64)
         last = ends[blocks - 1 :: blocks, None].astype(np.float64)
         known = cp.concatenate([self.tops.view(np.float64)[:, :1], self.heads[:, :5], last], axis=1).get()
         members = cp.empty((4, int(known[-1, -1])))
@@ -120,9 +120,13 @@ def apply_on_device(F, t, scale, beta: float, slope) -> None:
     _shrink()(F, limits, F.dtype.type(1) if scale is None else scale.astype(F.dtype, copy=False), F.dtype.type(beta), F, slope)
 
 
-@cache
 def _processors() -> int:
     return cupy().cuda.Device().attributes["MultiProcessorCount"]
+
+
+def _shared_memory() -> int:
+    """Bytes that a block may have."""
+    return cupy().cuda.Device().attributes["MaxSharedMemoryPerBlockOptin"]
 
 
 @cache

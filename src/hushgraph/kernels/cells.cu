@@ -25,22 +25,23 @@ __device__ double least_of_block(double value) {
 
 __device__ __forceinline__ bool is_open(double bound, double least) { return bound <= least + 1e-12 * fabs(least); }
 
-extern "C" __global__ void __launch_bounds__(256) open_bins(const i64* tops, const i64* all_sums, double variance, double beta, Head* heads,
-                                                            short* slots, double* bins) {
-    extern __shared__ double room[];
+extern "C" __global__ void __launch_bounds__(256) open_bins(const i64* tops, const double* per_square, const i64* all_sums, double variance,
+                                                            double beta, Head* heads, short* slots, double* bins, double* spare) {
+    extern __shared__ double shared[];
+    double* room = spare ? spare + (i64)blockIdx.x * 9 * BINS : shared;
     double *energy = room, *weight = room + BINS, *lifted = room + 2 * BINS, *tilted = room + 3 * BINS, *ratio = room + 4 * BINS,
            *under = room + 5 * BINS, *a = room + 6 * BINS, *b = room + 7 * BINS, *c = room + 8 * BINS;
     Head& head = heads[blockIdx.x];
-    slots += blockIdx.x * BINS, bins += (i64)blockIdx.x * BINS * 5;
+    slots += blockIdx.x * BINS, bins += (i64)blockIdx.x * BINS * 5, per_square += (i64)blockIdx.x * BINS;
     for (int k = threadIdx.x; k < BINS; k += 256) slots[k] = -1;
     if (threadIdx.x == 0) head = {0, 0, 0, 0, 0, 0, 0};
-    if (tops[3 * blockIdx.x] <= 0) return;
-    Row row = row_of(tops + 3 * blockIdx.x);
+    if (tops[TOPS * blockIdx.x] <= 0) return;
+    Row row = row_of(tops + TOPS * blockIdx.x);
     const i64* sums = all_sums + (i64)blockIdx.x * BINS * WORDS;
     for (int k = threadIdx.x; k < BINS; k += 256) {
         const i64* own = sums + k * WORDS;
-        energy[k] = in_floats(own, 0, row.per_square), weight[k] = in_floats(own, 1, row.per_weight);
-        lifted[k] = in_floats(own, 2, row.per_square), tilted[k] = in_floats(own, 3, row.per_weight);
+        energy[k] = in_floats(own, 0, per_square[k]), weight[k] = in_floats(own, 1, row.per_weight);
+        lifted[k] = in_floats(own, 2, per_square[k]), tilted[k] = in_floats(own, 3, row.per_weight);
         ratio[k] = k ? power(edge_of(row.lowest + k, SHIFT) / edge_of(row.lowest + k + 1, SHIFT), beta) : power(0.0, beta);
     }
     __syncthreads();
@@ -105,15 +106,15 @@ __device__ int sum_before(int value, int* total) {
 }
 
 // the bound of each finer bin of an open bin, the energy below it and A, B, C above it, by a warp; and the least SURE at an edge
-__device__ double bound_finer(const Row& row, const i64* words, const double* bin, double variance, double beta, double (*room)[FINER],
+__device__ double bound_finer(const Row& row, double per_square, const i64* words, const double* bin, double variance, double beta, double (*room)[FINER],
                               double* parts) {
     double *energy = room[0], *weight = room[1], *lifted = room[2], *tilted = room[3], *ratio = room[4], *under = room[5], *a = room[6],
            *b = room[7], *c = room[8], least = 1e308;
     int lane = threadIdx.x & 31;
     for (int f = lane; f < FINER; f += 32) {
         i64 number = (row.lowest + (i64)bin[0]) * FINER + f;
-        energy[f] = in_floats(words + f * WORDS, 0, row.per_square), weight[f] = in_floats(words + f * WORDS, 1, row.per_weight);
-        lifted[f] = in_floats(words + f * WORDS, 2, row.per_square), tilted[f] = in_floats(words + f * WORDS, 3, row.per_weight);
+        energy[f] = in_floats(words + f * WORDS, 0, per_square), weight[f] = in_floats(words + f * WORDS, 1, row.per_weight);
+        lifted[f] = in_floats(words + f * WORDS, 2, per_square), tilted[f] = in_floats(words + f * WORDS, 3, row.per_weight);
         ratio[f] = power(edge_of(number, FINER_SHIFT) / edge_of(number + 1, FINER_SHIFT), beta);
     }
     __syncwarp();
@@ -143,14 +144,14 @@ __device__ double bound_finer(const Row& row, const i64* words, const double* bi
 }
 
 // `parts` is room; `starts` are the places of the members of each cell among those of its row
-extern "C" __global__ void __launch_bounds__(256) open_cells(const i64* tops, const i64* sums, const i64* finer, double variance, double beta,
-                                                             Head* heads, const double* bins, double* parts, double* cells, int* cell_of,
+extern "C" __global__ void __launch_bounds__(256) open_cells(const i64* tops, const double* per_square, const i64* sums,
+                                                             const i64* finer, double variance, double beta, Head* heads, const double* bins, double* parts, double* cells, int* cell_of,
                                                              int* starts) {
     __shared__ double room[8][9][FINER];
     __shared__ int largest;
     const i64 whole_row = (i64)BINS * FINER;
     Head& head = heads[blockIdx.x];
-    Row row = row_of(tops + 3 * blockIdx.x);
+    Row row = row_of(tops + TOPS * blockIdx.x);
     sums += (i64)blockIdx.x * BINS * WORDS, bins += (i64)blockIdx.x * BINS * 5;
     finer += blockIdx.x * whole_row * WORDS, parts += blockIdx.x * whole_row * 5, cells += blockIdx.x * whole_row * 5;
     cell_of += blockIdx.x * whole_row, starts += blockIdx.x * (whole_row + 1);
@@ -160,7 +161,7 @@ extern "C" __global__ void __launch_bounds__(256) open_cells(const i64* tops, co
     if (threadIdx.x == 0) largest = 0;
     for (int s = warp; s < n_bins; s += 8)
         if (cut && bins[5 * s] != 0)
-            least = fmin(least, bound_finer(row, finer + (i64)s * FINER * WORDS, bins + 5 * s, variance, beta, room[warp],
+            least = fmin(least, bound_finer(row, per_square[(i64)blockIdx.x * BINS + (int)bins[5 * s]], finer + (i64)s * FINER * WORDS, bins + 5 * s, variance, beta, room[warp],
                                             parts + (i64)s * FINER * 5));
     least = least_of_block(least);
     for (int base = 0; base < n_bins * FINER; base += 256) {
@@ -203,11 +204,12 @@ __device__ __forceinline__ int cell_at(int i, int n, i64 base, const X* x, const
 // how many of each 4,096 values lie in cells; or, with `starts`, these values in order: cell, size, x, g
 template <typename X, typename G, typename S>
 __global__ void __launch_bounds__(256) members(int n, const X* x, const G* g, const S* scale, const i64* tops, const short* slots,
-                                               const int* cell_of, int* counts, const int* starts, i64 total, double* out) {
+                                               const int* cell_of, int* counts, const i64* starts, i64 total, double* out) {
     __shared__ int warps[8];
-    i64 base = (i64)blockIdx.y * n, lowest = row_of(tops + 3 * blockIdx.y).lowest;
+    i64 base = (i64)blockIdx.y * n, lowest = row_of(tops + TOPS * blockIdx.y).lowest;
     int block = blockIdx.y * gridDim.x + blockIdx.x, lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
-    int place = starts && block ? starts[block - 1] : 0, inside = 0;
+    i64 place = starts && block ? starts[block - 1] : 0;
+    int inside = 0;
     for (int part = 0; part < 4096; part += 256) {
         int i = blockIdx.x * 4096 + part + threadIdx.x;
         double size = 0;
@@ -240,7 +242,7 @@ __global__ void __launch_bounds__(256) scatter(int n, const X* x, const G* g, co
                                                const short* slots, const int* cell_of, const int* starts, int* filled, double* out) {
     if (heads[blockIdx.y].n_cells == 0 || !is_searched(heads[blockIdx.y])) return;
     const i64 plane = (i64)gridDim.y * ROOM, whole_row = (i64)BINS * FINER;
-    i64 base = (i64)blockIdx.y * n, lowest = row_of(tops + 3 * blockIdx.y).lowest;
+    i64 base = (i64)blockIdx.y * n, lowest = row_of(tops + TOPS * blockIdx.y).lowest;
     for (int i = blockIdx.x * 256 + threadIdx.x; i < n; i += gridDim.x * 256) {
         double size = 0;
         int cell = cell_at(i, n, base, x, scale, lowest, slots, cell_of, &size);
@@ -329,7 +331,7 @@ extern "C" __global__ void __launch_bounds__(256) pick(const i64* tops, const He
         if (found[2 * cell] == least) atomicMin(&first, cell);
     __syncthreads();
     if (threadIdx.x) return;
-    i64 top = tops[3 * blockIdx.x];
+    i64 top = tops[TOPS * blockIdx.x];
     double at = top == 0 ? __longlong_as_double(1) : 0.0;
     if (top > 0 && searched && least < head.sure_at_zero) at = found[2 * first + 1];
     best[2 * blockIdx.x] = at, best[2 * blockIdx.x + 1] = searched;

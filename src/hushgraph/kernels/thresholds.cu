@@ -5,7 +5,7 @@ typedef unsigned int u32;
 typedef long long i64;
 typedef unsigned long long u64;
 
-const int BINS = 2048, FINER = 64, SHIFT = 46, FINER_SHIFT = 40, WORDS = 9, LIMBS = 17, FEW = 1024, SOME = 8192, WINDOW = 48, MANY = 8;
+const int BINS = 2048, FINER = 64, SHIFT = 46, FINER_SHIFT = 40, WORDS = 9, LIMBS = 17, FEW = 1024, SOME = 8192, MANY = 8;
 const int MOST = 1024, ROOM = 65536;  // members of a cell, and of a row, that are searched here
 const u32 ALL = 0xffffffffu;
 
@@ -14,21 +14,34 @@ struct Head {
     double n_bins, values, sure_at_zero, least, n_cells, n_members, largest;
 };
 
+// `tops` are the bits of the largest size, |x|, |g| and |x| over size
+const int TOPS = 4;
+
 struct Row {
     i64 lowest;
-    double per_square, per_weight;
+    double per_weight;
 };
 
-__device__ __forceinline__ double per_unit(double largest) {
+__device__ __forceinline__ double power_of_two_above(double value) {
     int exponent = 0;
-    frexp(largest, &exponent);
-    return 4294967296.0 / fmax(scalbn(1.0, exponent), scalbn(1.0, -900));
+    frexp(value, &exponent);
+    return fmax(scalbn(1.0, exponent), scalbn(1.0, -900));
 }
 
-// of the largest size, |x| and |g|, which come as the bits of a double
 __device__ __forceinline__ Row row_of(const i64* tops) {
-    double largest = __longlong_as_double(tops[1]);
-    return {max(0LL, (tops[0] >> SHIFT) - BINS + 1), per_unit(largest * largest), per_unit(__longlong_as_double(tops[2]))};
+    return {max(0LL, (tops[0] >> SHIFT) - BINS + 1), 4294967296.0 / power_of_two_above(__longlong_as_double(tops[2]))};
+}
+
+// how many high units of x^2 there are in 1, in each bin
+extern "C" __global__ void __launch_bounds__(256) units(const i64* tops, double* per_square) {
+    tops += TOPS * blockIdx.x;
+    Row row = row_of(tops);
+    double largest = __longlong_as_double(tops[1]), all = power_of_two_above(largest * largest);
+    for (int k = threadIdx.x; k < BINS; k += 256) {
+        double most = __longlong_as_double((row.lowest + k + 1) << SHIFT) * __longlong_as_double(tops[3]);
+        double square = most * most * (1 + 1 / 1099511627776.0);
+        per_square[(i64)blockIdx.x * BINS + k] = 4294967296.0 / (isfinite(square) ? fmin(all, power_of_two_above(square)) : all);
+    }
 }
 
 template <typename X, typename S>
@@ -55,29 +68,28 @@ __device__ __forceinline__ void split(double value, u64& high, u64& low) {
     low = (u64)((value - (double)high) * 4294967296.0);
 }
 
-__device__ __forceinline__ Terms terms_of(double x, double g, double ratio, double beta, const Row& row) {
+__device__ __forceinline__ Terms terms_of(double x, double g, double ratio, double beta, double per_square, double per_weight) {
     Terms terms;
     double square = x * x, r = power(ratio, beta);
-    split(square * row.per_square, terms.high[0], terms.low[0]);
-    split(g * row.per_weight, terms.high[1], terms.low[1]);
-    split(square * r * r * row.per_square, terms.high[2], terms.low[2]);
-    split(g * r * row.per_weight, terms.high[3], terms.low[3]);
+    split(square * per_square, terms.high[0], terms.low[0]);
+    split(g * per_weight, terms.high[1], terms.low[1]);
+    split(square * r * r * per_square, terms.high[2], terms.low[2]);
+    split(g * r * per_weight, terms.high[3], terms.low[3]);
     return terms;
 }
 
 template <typename X, typename G, typename S>
 __global__ void __launch_bounds__(256) extremes(int n, const X* x, const G* g, const S* scale, i64* tops) {
     i64 base = (i64)blockIdx.y * n;
-    double found[3] = {-1.0, 0.0, 0.0};
+    double found[TOPS] = {-1.0, 0.0, 0.0, 0.0};
     for (int i = blockIdx.x * 256 + threadIdx.x; i < n; i += gridDim.x * 256) {
-        X value = x[base + i];
-        found[0] = fmax(found[0], size_of(value, scale, base + i));
-        found[1] = fmax(found[1], fabs((double)value));
-        found[2] = fmax(found[2], fabs((double)g[base + i]));
+        double value = fabs((double)x[base + i]), size = size_of(x[base + i], scale, base + i);
+        found[0] = fmax(found[0], size), found[1] = fmax(found[1], value), found[2] = fmax(found[2], fabs((double)g[base + i]));
+        if (size > 0) found[3] = fmax(found[3], value / size);
     }
-    for (int what = 0; what < 3; what++) {
+    for (int what = 0; what < TOPS; what++) {
         for (int far = 16; far; far >>= 1) found[what] = fmax(found[what], __shfl_xor_sync(ALL, found[what], far));
-        if ((threadIdx.x & 31) == 0) atomicMax(tops + 3 * blockIdx.y + what, __double_as_longlong(found[what]));
+        if ((threadIdx.x & 31) == 0) atomicMax(tops + TOPS * blockIdx.y + what, __double_as_longlong(found[what]));
     }
 }
 
@@ -109,8 +121,8 @@ __device__ __forceinline__ void add_limbs(u32* limbs, int width, int k, const Te
     for (int q = 0; q < LIMBS; q++) atomicAdd(limbs + q * width + k, limb[q]);
 }
 
-__device__ void empty_limbs(u32* limbs, int width, u32 more_than, u64* sums) {
-    for (int k = threadIdx.x; k < width; k += 1024) {
+__device__ void empty_limbs(u32* limbs, int width, int used, u32 more_than, u64* sums) {
+    for (int k = threadIdx.x; k < used; k += 1024) {
         u32 count = limbs[16 * width + k];
         if (count <= more_than) continue;
         u64* own = sums + (i64)k * WORDS;
@@ -121,60 +133,64 @@ __device__ void empty_limbs(u32* limbs, int width, u32 more_than, u64* sums) {
     }
 }
 
+// `width` bins at a time, as many as fit into shared memory
 template <typename X, typename G, typename S>
-__global__ void __launch_bounds__(1024) bin_sums(int n, int chunk, const X* x, const G* g, const S* scale, const i64* tops, double beta,
-                                                 u64* sums) {
+__global__ void __launch_bounds__(1024) bin_sums(int n, int chunk, const X* x, const G* g, const S* scale, const i64* tops,
+                                                 const double* per_square, double beta, int width, u64* sums) {
     extern __shared__ u32 limbs[];
-    if (tops[3 * blockIdx.y] <= 0) return;
-    Row row = row_of(tops + 3 * blockIdx.y);
-    i64 base = (i64)blockIdx.y * n, first = (i64)blockIdx.x * chunk, last = min((i64)n, first + chunk);
-    sums += (i64)blockIdx.y * BINS * WORDS;
-    for (int q = threadIdx.x; q < LIMBS * BINS; q += 1024) limbs[q] = 0;
-    __syncthreads();
-    for (; first < last; first += SOME) {
-        for (i64 i = first + threadIdx.x; i < first + SOME; i += 1024) {  // SOME is a multiple of 1,024: warps stay together
-            double size = i < last ? size_of(x[base + i], scale, base + i) : -1.0;
-            int k = size >= 0 ? bin_of(__double_as_longlong(size), row.lowest) : -1;
-            double edge = k > 0 ? __longlong_as_double((row.lowest + k) << SHIFT) : 0.0;
-            Terms terms = {};
-            if (k >= 0) terms = terms_of(x[base + i], g[base + i], size > 0 ? edge / size : 0.0, beta, row);
-            add_limbs(limbs, BINS, k, terms);
-        }
-        __syncthreads();
-        empty_limbs(limbs, BINS, first + SOME < last ? 65536 - SOME : 0, sums);
-        __syncthreads();
-    }
-}
-
-// the values of open bins in finer ones, WINDOW open bins at a time; `slots` (rows, BINS) are their places
-template <typename X, typename G, typename S>
-__global__ void __launch_bounds__(1024) finer_sums(int n, int chunk, const X* x, const G* g, const S* scale, const i64* tops,
-                                                   const short* slots, const Head* heads, double beta, u64* sums) {
-    extern __shared__ u32 limbs[];
-    const int width = WINDOW * FINER;
-    if (heads[blockIdx.y].values <= FEW) return;
-    Row row = row_of(tops + 3 * blockIdx.y);
+    if (tops[TOPS * blockIdx.y] <= 0) return;
+    Row row = row_of(tops + TOPS * blockIdx.y);
     i64 base = (i64)blockIdx.y * n, last = min((i64)n, (i64)(blockIdx.x + 1) * chunk);
-    sums += (i64)blockIdx.y * BINS * FINER * WORDS, slots += blockIdx.y * BINS;
+    sums += (i64)blockIdx.y * BINS * WORDS, per_square += (i64)blockIdx.y * BINS;
     for (int q = threadIdx.x; q < LIMBS * width; q += 1024) limbs[q] = 0;
     __syncthreads();
-    for (int window = 0; window < heads[blockIdx.y].n_bins; window += WINDOW) {
+    for (int window = 0; window < BINS; window += width)
+        for (i64 first = (i64)blockIdx.x * chunk; first < last; first += SOME) {
+            for (i64 i = first + threadIdx.x; i < first + SOME; i += 1024) {  // SOME is a multiple of 1,024: warps stay together
+                double size = i < last ? size_of(x[base + i], scale, base + i) : -1.0;
+                int k = size >= 0 ? bin_of(__double_as_longlong(size), row.lowest) : -1;
+                bool inside = k >= window && k < window + width;
+                double edge = k > 0 ? __longlong_as_double((row.lowest + k) << SHIFT) : 0.0;
+                Terms terms = {};
+                if (inside) terms = terms_of(x[base + i], g[base + i], size > 0 ? edge / size : 0.0, beta, per_square[k], row.per_weight);
+                if (__any_sync(ALL, inside)) add_limbs(limbs, width, inside ? k - window : -1, terms);
+            }
+            __syncthreads();
+            empty_limbs(limbs, width, min(width, BINS - window), first + SOME < last ? 65536 - SOME : 0, sums + (i64)window * WORDS);
+            __syncthreads();
+        }
+}
+
+// the values of open bins in finer ones, `window` open bins at a time; `slots` (rows, BINS) are their places
+template <typename X, typename G, typename S>
+__global__ void __launch_bounds__(1024) finer_sums(int n, int chunk, const X* x, const G* g, const S* scale, const i64* tops,
+                                                   const double* per_square, const short* slots, const Head* heads, double beta,
+                                                   int window, u64* sums) {
+    extern __shared__ u32 limbs[];
+    const int width = window * FINER, n_bins = (int)heads[blockIdx.y].n_bins;
+    if (heads[blockIdx.y].values <= FEW) return;
+    Row row = row_of(tops + TOPS * blockIdx.y);
+    i64 base = (i64)blockIdx.y * n, last = min((i64)n, (i64)(blockIdx.x + 1) * chunk);
+    sums += (i64)blockIdx.y * BINS * FINER * WORDS, slots += blockIdx.y * BINS, per_square += (i64)blockIdx.y * BINS;
+    for (int q = threadIdx.x; q < LIMBS * width; q += 1024) limbs[q] = 0;
+    __syncthreads();
+    for (int open = 0; open < n_bins; open += window)
         for (i64 first = (i64)blockIdx.x * chunk; first < last; first += SOME) {
             for (i64 i = first + threadIdx.x; i < first + SOME; i += 1024) {
                 double size = i < last ? size_of(x[base + i], scale, base + i) : -1.0;
                 i64 key = __double_as_longlong(size);
-                int k = size >= 0 ? bin_of(key, row.lowest) : 0, slot = slots[k] - window, finer = -1;
+                int k = size >= 0 ? bin_of(key, row.lowest) : 0, slot = slots[k] - open, finer = -1;
                 Terms terms = {};
-                if (k > 0 && slot >= 0 && slot < WINDOW) {
+                if (k > 0 && slot >= 0 && slot < window) {
                     finer = slot * FINER + (int)((key >> FINER_SHIFT) % FINER);
                     double edge = __longlong_as_double(key >> FINER_SHIFT << FINER_SHIFT);
-                    terms = terms_of(x[base + i], g[base + i], edge / size, beta, row);
+                    terms = terms_of(x[base + i], g[base + i], edge / size, beta, per_square[k], row.per_weight);
                 }
                 if (__any_sync(ALL, finer >= 0)) add_limbs(limbs, width, finer, terms);
             }
             __syncthreads();
-            empty_limbs(limbs, width, first + SOME < last ? 65536 - SOME : 0, sums + (i64)window * FINER * WORDS);
+            empty_limbs(limbs, width, min(window, n_bins - open) * FINER, first + SOME < last ? 65536 - SOME : 0,
+                        sums + (i64)open * FINER * WORDS);
             __syncthreads();
         }
-    }
 }
