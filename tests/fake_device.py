@@ -24,7 +24,7 @@ class ndarray(NDArrayOperatorsMixin):  # noqa: N801 - its name in CuPy
     def __init__(self, values):
         self._values = np.asarray(values)
 
-    shape, ndim, size, dtype, nbytes = (property(lambda self, name=name: getattr(self._values, name)) for name in ("shape", "ndim", "size", "dtype", "nbytes"))  # fmt: skip
+    shape, ndim, size, dtype, nbytes, strides, itemsize = (property(lambda self, name=name: getattr(self._values, name)) for name in ("shape", "ndim", "size", "dtype", "nbytes", "strides", "itemsize"))  # fmt: skip
     T = property(lambda self: ndarray(self._values.T))
     data = property(lambda self: SimpleNamespace(ptr=self._values.ctypes.data))
 

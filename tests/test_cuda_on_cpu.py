@@ -1,0 +1,138 @@
+"""The CUDA kernels, run by an emulator on the processor: the bits of the processor's own, with no GPU anywhere."""
+
+from contextlib import nullcontext
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import hushgraph as hg
+from hushgraph import device_thresholds
+from hushgraph.kernels import cpu, gpu
+from hushgraph.risk import probes
+from hushgraph.sure_bins import least_sure
+
+from . import cuda_on_cpu, fake_device
+from .test_kernels_agree import WEIGHTS, weighted_like
+
+pytestmark = pytest.mark.skipif(cuda_on_cpu.compiler() is None, reason="needs a C++ compiler")
+REAL = {name: getattr(gpu, name) for name in ("prepare", "forward", "inverse", "forward_with_moments", "dots", "signs")}
+ROWS = device_thresholds._Rows
+
+
+class Stream(nullcontext):
+    """Everything happens at once."""
+
+    def __init__(self, **_):
+        super().__init__()
+
+    def wait_event(self, event):
+        pass
+
+    def record(self):
+        pass
+
+
+@pytest.fixture
+def cp(monkeypatch):
+    fake = fake_device.installed(monkeypatch)
+    runtime = SimpleNamespace(memGetInfo=lambda: (2**40, 2**40))
+    fake.cuda = SimpleNamespace(get_current_stream=Stream, Stream=Stream, runtime=runtime)
+    fake.get_default_memory_pool = lambda: SimpleNamespace(free_bytes=lambda: 0)
+    for name, function in REAL.items():
+        monkeypatch.setattr(gpu, name, function)
+    monkeypatch.setattr(gpu, "compiled", cuda_on_cpu.compiled)
+    monkeypatch.setattr(gpu, "RECORDED", 0)
+    monkeypatch.setattr(device_thresholds, "_Rows", ROWS)
+    monkeypatch.setattr(device_thresholds, "compiled", cuda_on_cpu.compiled)
+    monkeypatch.setattr(device_thresholds, "_processors", lambda: 3)
+    monkeypatch.setattr(device_thresholds, "_shared_memory", lambda: 227 * 1024)
+    return fake
+
+
+# ---- transforms -----------------------------------------------------------------------------------------------------
+
+
+def streets(weights):
+    graph = hg.datasets.city(300)
+    return weighted_like(graph, weights) if weights else graph
+
+
+def hub():
+    """A row that a warp adds up, and isolated nodes."""
+    pairs = [(0, k) for k in range(1, 200)] + [(k, k + 1) for k in range(1, 199)]
+    return hg.Graph.from_edges(np.array(pairs), n=230)
+
+
+GRAPHS = {
+    "streets": lambda: streets(None),
+    "weighted": lambda: streets(WEIGHTS[-1]),
+    "hub": hub,
+    "one node": lambda: hg.datasets.path(1),
+}
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("terms", [4, 51])  # several batches in turn, or one
+def test_transforms_have_the_bits_of_the_processor(cp, monkeypatch, name, dtype, terms):
+    graph = GRAPHS[name]()
+    monkeypatch.setattr(gpu, "TERMS", terms)
+    frame = hg.chebyshev_frame(graph, degree=18)
+    scale = 2 * frame.unit / frame.lambda_upper if frame.lambda_upper else 0.0
+    here, there = graph.layout("combinatorial"), graph.device_layout("combinatorial")
+    near = {"rtol": 0, "atol": 0.0 if name != "hub" else 1e-12 if dtype == np.float64 else 1e-5}
+    for columns in (1, 3, 9):
+        x = np.random.default_rng(0).normal(size=(columns, graph.n)).astype(dtype)
+        F = cpu.forward(here, frame.coefficients, x, scale)
+        np.testing.assert_allclose(gpu.forward(there, frame.coefficients, cp.asarray(x), scale).get(), F, **near)
+        back = cpu.inverse(here, frame.coefficients, F, scale)
+        np.testing.assert_allclose(gpu.inverse(there, frame.coefficients, cp.asarray(F), scale).get(), back, **near)
+    moments = gpu.forward_with_moments(there, frame.coefficients, cp.asarray(x), scale, n_moments=19)[1].get()
+    expected = cpu.forward_with_moments(here, frame.coefficients, x, scale, n_moments=19)[1]
+    np.testing.assert_allclose(moments, expected, rtol=1e-12 if dtype == np.float64 else 1e-5, atol=1e-3 * (dtype == np.float32))
+
+
+def test_sums_and_signs(cp):
+    a, b = np.random.default_rng(0).normal(size=(2, 3, 20_000))
+    np.testing.assert_allclose(gpu.dots(cp.asarray(a), cp.asarray(b)).get(), (a * b).sum(axis=1), rtol=1e-12)
+    np.testing.assert_allclose(gpu.dots(cp.asarray(a)).get(), a.sum(axis=1), rtol=1e-11)
+    np.testing.assert_array_equal(probes(1000, 3, seed=5, like=cp.asarray(a)).get(), probes(1000, 3, seed=5))
+
+
+# ---- thresholds -----------------------------------------------------------------------------------------------------
+
+
+def rows_of(kind: str, n: int = 5000):
+    rng = np.random.default_rng(0)
+    x = {
+        "noise": lambda: rng.standard_t(3, size=(2, n)),
+        "smooth": lambda: 10 * np.sin(np.arange(2 * n) / 1000).reshape(2, n) + rng.normal(size=(2, n)),
+        "ties": lambda: np.round(rng.normal(size=(2, n)), 0),
+        "zeros": lambda: np.stack([np.zeros(n), np.where(np.arange(n) % 3, 0.0, rng.normal(size=n))]),
+        "spike": lambda: np.where(np.arange(n) == 5, 1e10, rng.normal(size=(2, n))),
+        "few": lambda: rng.normal(size=(2, 40)),
+    }[kind]()
+    return x, rng.uniform(0, 1, x.shape)
+
+
+@pytest.mark.parametrize("kind", ["noise", "smooth", "ties", "zeros", "spike", "few"])
+@pytest.mark.parametrize("scaled", [False, True])
+def test_thresholds_have_the_bits_of_the_processor(cp, kind, scaled):
+    x, g = rows_of(kind)
+    beta, scale = (1.0 if kind == "smooth" else 2.0), np.random.default_rng(1).uniform(0.3, 2, x.shape) if scaled else None
+    if scale is not None:
+        scale[:, ::11] = 0.0
+    here = least_sure(x, g, scale, 1.0, beta)
+    rows = ROWS(cp.asarray(x), cp.asarray(g), None if scale is None else cp.asarray(scale), 1.0, beta)
+    found, searched = rows.search()
+    np.testing.assert_array_equal(found[searched], here[searched])
+    assert searched.all() == (kind not in ("ties", "spike"))  # a cell of very many values is left to the host
+    np.testing.assert_array_equal(device_thresholds.least_of_rows(*rows.cells_and_members(), 1.0, beta), here)
+
+
+def test_a_card_with_little_shared_memory(cp, monkeypatch):
+    monkeypatch.setattr(device_thresholds, "_shared_memory", lambda: 64 * 1024)
+    x, g = rows_of("noise")
+    here = hg.sure_thresholds(x.astype(np.float32), g, sigma=0.8)
+    np.testing.assert_array_equal(hg.sure_thresholds(cp.asarray(x.astype(np.float32)), cp.asarray(g), sigma=0.8), here)
