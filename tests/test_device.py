@@ -96,6 +96,15 @@ def test_the_command_takes_a_device(cp, seen, tmp_path):
     np.testing.assert_allclose(hg.read_signal(tmp_path / "out.csv", graph), expected.signal, atol=1e-8)
 
 
+def test_a_graph_gives_its_memory_back(cp, seen):
+    graph, _, noisy = seen
+    first = hg.denoise(graph, cp.asarray(noisy[:, 0]), sigma=3, method="let").on_host()
+    assert any("device" in str(key) for key in graph.memo)
+    graph.free_device()
+    assert not any("device" in str(key) for key in graph.memo)
+    np.testing.assert_array_equal(hg.denoise(graph, cp.asarray(noisy[:, 0]), sigma=3, method="let").on_host().signal, first.signal)
+
+
 def test_unknown_sigma(cp, seen):
     graph, _, noisy = seen
     with pytest.warns(UserWarning, match="sigma was not given"):

@@ -299,6 +299,11 @@ class Graph:
             self.memo[key] = gpu.prepare(*self.symmetric_parts(kind))
         return self.memo[key]
 
+    def free_device(self) -> None:
+        """Give back the memory that this graph holds on a GPU; the next call that needs it there uploads it again."""
+        for key in [key for key in self.memo if "device" in str(key)]:
+            del self.memo[key]
+
     @cached_property
     def root_degrees(self) -> np.ndarray:
         """Square roots of the degrees, 1 for isolated nodes (D^{+-1/2} = 1 there)."""

@@ -63,7 +63,7 @@ class DeviceLayout:
         """Weights of quads, tails or long rows in the dtype of the signals; None if all are the same."""
         if self.values is None:
             return None
-        return self.keep(("weights", part, dtype.str), lambda: self.values[part].astype(dtype))
+        return self.keep(("weights", part, dtype.str), lambda: self.values[part].astype(dtype, copy=False))
 
     def keep(self, key, make):
         """What was made for this key before, or else now."""
@@ -129,9 +129,9 @@ class _Transform:
         self.n_bands, self.n_terms = coefficients.shape
         self.theta = cp.asarray(np.ascontiguousarray(coefficients, dtype=dtype))
         self.turned = cp.asarray(np.ascontiguousarray(coefficients[:, ::-1].T, dtype=dtype))
-        self.rows = _rows_argument(layout, scale, self.dtype)
-        self.at_once = _terms_at_once(columns * layout.stride * self.dtype.itemsize)
-        self.terms, self.bands = _room(layout, self.dtype, columns, self.n_bands, 2 * self.at_once)
+        self.rows, self.shift = _rows_argument(layout, scale, self.dtype)
+        self.terms, self.bands = _room(layout, self.dtype, columns, self.n_bands)
+        self.at_once = len(self.terms) // 2
         self.recordings: dict[str, Any] = {}
 
     @classmethod
@@ -313,10 +313,11 @@ def _terms_at_once(size: int) -> int:
     return int(np.clip(SHARE * free // (2 * size), FEWEST_TERMS, TERMS))
 
 
-def _room(layout: DeviceLayout, dtype: np.dtype, columns: int, n_bands: int, n_terms: int):
-    """Terms (n_terms, columns, stride) and bands (columns, n_bands, stride) in row order, kept for the next transform of that kind."""
+def _room(layout: DeviceLayout, dtype: np.dtype, columns: int, n_bands: int):
+    """Terms (so many, columns, stride) and bands (columns, n_bands, stride) in row order, kept for the next transform of that kind."""
     cp, stride = cupy(), layout.stride
-    terms = layout.keep(("terms", dtype.str, columns, n_terms), lambda: cp.empty((n_terms, columns, stride), dtype=dtype))
+    size = columns * stride * dtype.itemsize
+    terms = layout.keep(("terms", dtype.str, columns), lambda: cp.empty((2 * _terms_at_once(size), columns, stride), dtype=dtype))
     return terms, layout.keep(("bands", dtype.str, columns, n_bands), lambda: cp.empty((columns, n_bands, stride), dtype=dtype))
 
 
@@ -326,6 +327,8 @@ def _room(layout: DeviceLayout, dtype: np.dtype, columns: int, n_bands: int, n_t
 def dots(a, b=None):
     """sum_i a_ki b_ki of each pair of rows, or of a alone: (k,) in float64, in an order of its own that never changes."""
     cp, (k, n) = cupy(), a.shape
+    if k == 0:
+        return cp.zeros(0)
     a, b = (part if part is None or part.strides[1] == part.itemsize else cp.ascontiguousarray(part) for part in (a, b))
     while True:
         parts = cp.empty((k, max(-(-n // PER_BLOCK), 1)))
@@ -341,6 +344,8 @@ def signs(keys: np.ndarray, n: int, dtype):
     """A sign for each key and node, as `risk.probes` says."""
     cp = cupy()
     out = cp.empty((len(keys), n), dtype=dtype)
+    if out.size == 0:
+        return out
     compiled("sums.cu", "signs", np.dtype(dtype))((-(-n // 256), len(keys)), (256,), (np.int64(n), cp.asarray(keys), out))
     return out
 
@@ -369,16 +374,16 @@ def _grid(n: int, threads: int = THREADS):
     return (max(-(-n // threads), 1),), (threads,)
 
 
-def _rows_argument(layout: DeviceLayout, scale: float, dtype: np.dtype) -> np.ndarray:
-    """The struct Rows: 2 (scale L - I), in the dtype of the signals. It holds addresses of arrays that the layout keeps."""
+def _rows_argument(layout: DeviceLayout, scale: float, dtype: np.dtype) -> tuple[np.ndarray, Any]:
+    """The struct Rows: 2 (scale L - I), in the dtype of the signals. It holds addresses of arrays of the layout, and of the second one here."""
     weight = layout.uniform if layout.values is None else 1.0
     shift = None
     if layout.diagonal is not None:
-        shift = layout.keep(("shift", float(scale), dtype.str), lambda: (2 * scale * layout.diagonal - 2.0).astype(dtype))
+        shift = (2 * scale * layout.diagonal - 2.0).astype(dtype)
     arrays = layout.differences, layout.weights(0, dtype), *layout.tails, layout.weights(1, dtype), shift
     kind = [("n", np.int32), ("stride", np.int64), *((f"array{k}", np.uint64) for k in range(len(arrays))),
             ("per_neighbour", np.float64), ("offset", np.float64), ("gain", dtype)]  # fmt: skip
     rows = np.zeros(1, dtype=np.dtype(kind, align=True))
     addresses = (0 if array is None else array.data.ptr for array in arrays)
     rows[0] = (layout.n, layout.stride, *addresses, 2 * scale * weight, -2.0, 2 * scale * weight)
-    return rows
+    return rows, shift
