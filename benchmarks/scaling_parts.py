@@ -134,6 +134,7 @@ def on_workers(folder: str, workers: int, partitions: int, degree: int) -> dict:
             started = max(client.run(time.process_time).values())
             empty = _empty(client)
             given = {"coords": f"{folder}/coords.npy", "partitions": partitions, "degree": degree, "most_ghosts": 1e9}
+            spent = _watched_stages(client)
             start, before = time.perf_counter(), _busy(client)
             prepared = hd.prepare(f"{folder}/edges", f"{own}/work", client=client, **given)
             middle = time.perf_counter()
@@ -146,8 +147,24 @@ def on_workers(folder: str, workers: int, partitions: int, degree: int) -> dict:
     }
     rows = {"own": [one["own"] for one in files], "rows": [one["rows"] for one in files]}
     others = max(after - before, 0.0) / (end - start)
-    facts = {"started": started, "others": others, **empty, "n": prepared.n, "edges": prepared.n_edges, **rows}
+    facts = {"started": started, "others": others, "spent": spent, **empty, "n": prepared.n, "edges": prepared.n_edges, **rows}
     return {"timings": {**prepared.timings, **result.timings, **clients}, **facts}
+
+
+def _watched_stages(client) -> dict[str, float]:
+    """CPU seconds of all workers in each stage, filled in as stages end."""
+    from hushgraph.distributed.runner import Runner
+
+    spent, plain = {}, Runner.run
+
+    def watched(runner, stage, task, jobs):
+        before = sum(client.run(time.process_time).values())
+        found = plain(runner, stage, task, jobs)
+        spent[stage] = sum(client.run(time.process_time).values()) - before
+        return found
+
+    Runner.run = watched
+    return spent
 
 
 def _busy(client) -> float:

@@ -33,7 +33,7 @@ def _lines(axis, lines: dict) -> None:
     for (n, system), points in lines.items():
         style = "-" if system == next(iter(lines))[1] else "--"
         axis.plot([x for x, _ in points], [y / 60 for _, y in points], style, marker="o", markersize=4, color=LINES[n])
-        x, y = points[2]
+        x, y = points[1]
         axis.annotate(
             f"{NAMES[n]}, files at {system}", (x, y / 60), xytext=(0, 9), textcoords="offset points", color=LINES[n], fontsize=9
         )
@@ -58,7 +58,7 @@ def _bars(axis, bars: list[dict], title: str) -> None:
     for k, one in enumerate(bars):
         axis.text(start[k] + 0.01 * max(start), k, f"{one['total'] / 60:.1f} min", va="center", fontsize=9)
     axis.invert_yaxis()
-    axis.set_xlim(0, 1.12 * max(start))
+    axis.set_xlim(0, 1.16 * max(start))
     axis.set_xlabel("predicted time, minutes")
     axis.set_title(title, fontsize=11)
     axis.grid(axis="x", alpha=0.3)
