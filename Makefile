@@ -6,7 +6,7 @@ RUN := $(VENV)/bin/python
 # processes that run the tests side by side
 WORKERS ?= 2
 
-.PHONY: demo test test-browser docs lint bench bench-privacy bench-fused-lasso bench-estimators bench-files bench-distributed bench-explorer estimators reproduce clean
+.PHONY: demo test test-browser docs lint bench bench-privacy bench-fused-lasso bench-estimators bench-files bench-distributed bench-scaling-model bench-explorer estimators reproduce clean
 
 demo: $(VENV)/.installed  ## a whole private release in a generated city: count, charge, noise, denoise, certificate, maps
 	$(RUN) -m hushgraph demo --out out/demo
@@ -42,6 +42,9 @@ bench-files: $(VENV)/.installed  ## ten million edges from files of each kind
 bench-distributed: $(VENV)/.installed  ## partitions on two workers against one process; 25 million nodes under a cap of 3 GB
 	$(RUN) benchmarks/scaling.py equal
 	$(RUN) benchmarks/scaling.py capped
+
+bench-scaling-model: $(VENV)/.installed  ## what tasks cost, and a simulation of larger clusters; tables and picture of docs/scaling.md
+	$(RUN) benchmarks/scaling.py model
 
 bench-explorer: $(VENV)/.installed  ## a move of the explorer's slider on 10,000 junctions, in the server and in a browser
 	$(RUN) benchmarks/explorer.py

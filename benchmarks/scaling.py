@@ -2,11 +2,12 @@
 
     python benchmarks/scaling.py equal [--side 3000] [--workers 2] [--method sgwt_sure]
     python benchmarks/scaling.py capped [--side 5000] [--memory 3GB]
+    python benchmarks/scaling.py model
 
 Streets: a grid with a tenth of its edges taken out, unweighted, in parquet files. `equal` reads them, denoises in one process and on the
 workers of a cluster, and compares thresholds, signal, CPU seconds of all processes (reading, preparing, starting workers) and the peak
 memory of each. `capped` prepares and denoises in one process under a cap. Each part runs in a process of its own. Adds Markdown to
-the screen and to benchmarks/results/distributed.md.
+the screen and to benchmarks/results/distributed.md. `model` fits what tasks cost, and simulates larger clusters (`scaling_model.py`).
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+import scaling_parts
 
 RESULTS = Path(__file__).parent / "results"
 SIGMA = 1.0
@@ -216,12 +218,12 @@ def out_of_core(folder: Path, side: int, memory: str, method: str) -> None:
 
 
 def main() -> None:
-    parts = {"single": single, "cluster": cluster, "capped": capped}
+    parts = {"single": single, "cluster": cluster, "capped": capped, **scaling_parts.PARTS}
     if len(sys.argv) == 3 and sys.argv[1] in parts and sys.argv[2].startswith("{"):
         print(json.dumps(parts[sys.argv[1]](**json.loads(sys.argv[2]))))
         return
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["equal", "capped"])
+    parser.add_argument("what", choices=["equal", "capped", "model"])
     parser.add_argument("--side", type=int)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--partitions", type=int)
@@ -233,6 +235,10 @@ def main() -> None:
     try:
         if given.what == "equal":
             compare(folder, given.side or 3000, given.workers, given.method, given.partitions)
+        elif given.what == "model":
+            import scaling_model
+
+            scaling_model.tell_all(folder)
         else:
             out_of_core(folder, given.side or 5000, given.memory, given.method)
     finally:

@@ -87,7 +87,7 @@ class Shape:
         return 8 * (3 + (2 + self.scaled) * self.n_scales + 6 * self.scaled)
 
 
-START = 4.0  # CPU seconds until a process has imported and loaded what it needs
+START = 2.5  # CPU seconds until a process has imported and loaded what it needs
 
 
 @dataclass(frozen=True)
