@@ -165,9 +165,8 @@ def test_a_plan_from_a_region(tmp_path, monkeypatch):
     write_edges(tmp_path / "edges", graph, 2)
     settings = {"partitions": 9, "degree": 20, "coords": graph.coords}
     whole = plan(tmp_path / "edges", **settings)
-    planning = sys.modules["hushgraph.distributed.plan"]
-    monkeypatch.setattr(planning, "WHOLE", 1000)
-    monkeypatch.setattr(planning, "REGION", 10_000)
+    monkeypatch.setattr("hushgraph.distributed.sample.WHOLE", 1000)
+    monkeypatch.setattr("hushgraph.distributed.sample.REGION", 10_000)
     region = plan(tmp_path / "edges", **settings)
     assert "counted in" in region.counted
     assert region.growth == pytest.approx(whole.growth, rel=0.3)
@@ -231,6 +230,30 @@ def test_commands(tmp_path, monkeypatch):
 def test_small_worlds_are_refused(tmp_path):
     with pytest.raises(TooManyGhostsError, match=r"ghosts after \d of 100 hops.*one machine.*GPU"):
         prepare(scale_free(3000), tmp_path / "work", partitions=8)
+
+
+@pytest.mark.parametrize("quick", [2_000_000, 1000])
+def test_small_worlds_in_files_are_refused_before_they_are_sorted(tmp_path, monkeypatch, quick):
+    monkeypatch.setattr("hushgraph.distributed.sample.QUICK", quick)
+    write_edges(tmp_path / "roads", GRAPHS["roads"](), 2)
+    prepare(tmp_path / "roads", tmp_path / "fine", partitions=2, degree=10, most_ghosts=3.0)  # compiled; and not refused
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    ends = _attached(200_000, 3)
+    pq.write_table(pa.table({"source": ends[:, 0], "target": ends[:, 1]}), tmp_path / "edges.parquet", row_group_size=100_000)
+    start = time.perf_counter()
+    with pytest.raises(TooManyGhostsError, match=r"ghosts.* of 100 hops.* are allowed.*one machine.*GPU"):
+        prepare(tmp_path / "edges.parquet", tmp_path / "work", partitions=8)
+    assert time.perf_counter() - start < 10
+    assert not (tmp_path / "work").exists(), "nothing is begun"
+
+
+def _attached(n, links):
+    """Edges of a scale-free graph: each node is joined to ends of earlier edges."""
+    rng, ends = np.random.default_rng(0), np.empty((links * n, 2), np.int64)
+    ends[:links] = [0, 1]
+    for k in range(links, len(ends)):
+        ends[k] = k // links, ends[rng.integers(k - k % links), 1] if k % 2 else ends[rng.integers(k - k % links), 0]
+    return ends[ends[:, 0] != ends[:, 1]]
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from hushgraph.distributed.cut import By, cut_for, write_owners
 from hushgraph.distributed.ghosts import TOLERANCE, Zone, grow
 from hushgraph.distributed.rows import build_rows, sort_piece, write_part_rows
 from hushgraph.distributed.runner import Runner
+from hushgraph.distributed.sample import refuse_small_worlds
 from hushgraph.distributed.size import Shape, bytes_of, nodes_per_partition
 from hushgraph.distributed.store import VERSION, Output, manifest_of, part_folder, read_array, read_json, write_array, write_json
 from hushgraph.frame import Damping, frame_of, unit_of
@@ -179,7 +180,12 @@ class _Job:
         by, owners = cut_for(by, n, parts, coords, graph)
         source = graph.hash if graph is not None else [[piece[0], piece[3]] for piece in pieces]
         stated = {"version": VERSION, "n": n, "partitions": parts, "by": by, "source": source, **asdict(settings)}
-        _check_folder(work, stated)
+        begun = _check_folder(work, stated)
+        if not begun and graph is None:
+            limit = most_ghosts_of(parts) if settings.most_ghosts is None else settings.most_ghosts
+            refuse_small_worlds(pieces, columns, n, coords, by, parts, settings.depth, limit, memory)
+        if not begun:
+            write_json(work / "preparing.json", stated)
         if not (work / "owner.npy").exists():
             write_owners(work / "owner.npy", n, parts, owners)
         return cls(work, graph, pieces, columns, n, parts, by, settings, memory, _digest(stated))
@@ -216,20 +222,20 @@ def _digest(facts) -> str:
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def _check_folder(work: Path, stated: dict[str, Any]) -> None:
-    """Begin, or go on with the same work; refuse to mix two."""
+def _check_folder(work: Path, stated: dict[str, Any]) -> bool:
+    """Whether the same work was begun; refuses to mix two."""
     begun = read_json(work / "preparing.json")
     if begun is None:
         if work.exists() and any(work.iterdir()):
             msg = f"workdir must be a new or empty folder, or one that prepare() began; {work} holds other files"
             raise ValueError(msg)
-        write_json(work / "preparing.json", stated)
-        return
+        return False
     stated = json.loads(json.dumps(stated))
     other = sorted(name for name in stated if begun.get(name) != stated[name])
     if other:
         msg = f"{work} holds another preparation: {', '.join(other)} differ; choose another folder, or remove this one"
         raise ValueError(msg)
+    return True
 
 
 def _rows_of_graph(job: _Job) -> list[dict[str, Any]]:
