@@ -19,11 +19,21 @@ from hushgraph.distributed.rows import build_rows, sort_piece, write_part_rows
 from hushgraph.distributed.runner import Runner
 from hushgraph.distributed.sample import refuse_small_worlds
 from hushgraph.distributed.size import Shape, bytes_of, nodes_per_partition
-from hushgraph.distributed.store import VERSION, Output, manifest_of, part_folder, read_array, read_json, write_array, write_json
+from hushgraph.distributed.store import (
+    VERSION,
+    Output,
+    locked,
+    manifest_of,
+    part_folder,
+    read_array,
+    read_json,
+    write_array,
+    write_json,
+)
 from hushgraph.frame import Damping, frame_of, unit_of
 from hushgraph.graph import Graph
 from hushgraph.partition import Plateau, count_scales
-from hushgraph.progress import Watcher, checked_watcher, watching
+from hushgraph.progress import Watcher, checked_watcher, reached, watching
 from hushgraph.spectrum import PRODUCTS, Spectrum, bound_of_quotients
 from hushgraph.sums import sum_of_units, unit_above
 
@@ -113,12 +123,14 @@ def prepare(
             edges, Path(workdir).resolve(), n, coords, partitions, by, memory_of(memory, client), settings, weight, method
         )
         if (known := job.known()) is not None:
+            reached(1.0, "zones")
             return known
-        runner = Runner(client, STAGES, job.token)
-        rows = _rows_of_graph(job) if isinstance(edges, Graph) else _rows_of_files(job, runner)
-        zone = _zone(rows, settings, job.parts)
-        zones = runner.run("zones", grow, [(job.work, part, zone) for part in range(job.parts)])
-        return _finished(job, rows, zones, zone, runner)
+        runner = Runner(client, STAGES if job.graph is None else {"zones": 1.0}, job.token)
+        with locked(job.work):
+            rows = _rows_of_graph(job) if isinstance(edges, Graph) else _rows_of_files(job, runner)
+            zone = _zone(rows, settings, job.parts)
+            zones = runner.run("zones", grow, [(job.work, part, zone) for part in range(job.parts)])
+            return _finished(job, rows, zones, zone, runner)
 
 
 def prepared(workdir) -> Prepared:
@@ -201,6 +213,11 @@ def pieces_and_columns(edges, weight):
 
 def count_nodes(n, pieces, columns, coords) -> int:
     least = edge_files.largest_node(pieces, columns) + 1
+    if least > MAX_NODES:
+        msg = (
+            f"the edges name node {least - 1}; expected numbers from 0 to at most {MAX_NODES - 1}, without gaps; renumber the nodes"
+        )
+        raise ValueError(msg)
     n = (least if coords is None else len(coords)) if n is None else n
     return checked_count("n", n, least, MAX_NODES, note=f" (the edges name node {least - 1})")
 

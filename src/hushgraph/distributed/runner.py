@@ -43,6 +43,7 @@ class Runner:
         for k, job in enumerate(jobs):
             reached(k / len(jobs), stage)
             found.append(task(*job))
+        reached(1.0, stage)
         return found
 
     def _there(self, stage: str, task, jobs) -> list[dict[str, Any]]:
