@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import hushgraph as hg
+from hushgraph.cli.failures import sentence_of
 from hushgraph.distributed import denoise, prepare, resume
 from hushgraph.distributed.denoise import STAGES as DENOISING
 from hushgraph.distributed.let import STAGES as COMBINING
@@ -154,8 +155,9 @@ def test_a_client_killed_with_its_cluster(client, case, tmp_path):
 def test_errors_of_tasks_come_back(client, tmp_path):
     rng = np.random.default_rng(0)
     small_world = hg.Graph.from_edges(rng.integers(0, 2000, (6000, 2)), n=2000)
-    with pytest.raises(ValueError, match="GPU"):
+    with pytest.raises(ValueError, match="GPU") as raised:
         prepare(small_world, tmp_path / "work", partitions=4, client=client)
+    assert sentence_of(raised.value) == (str(raised.value), 2), "the command says it in one sentence"
 
 
 PEAK = """
