@@ -1,36 +1,41 @@
 """On the worker processes of a real cluster: the same bits, also when workers are killed in any stage, and a memory cap."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import threading
+from contextlib import contextmanager
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import hushgraph as hg
-from hushgraph.distributed import denoise, prepare
+from hushgraph.cli.failures import sentence_of
+from hushgraph.distributed import denoise, prepare, resume
+from hushgraph.distributed.denoise import STAGES as DENOISING
+from hushgraph.distributed.let import STAGES as COMBINING
+from hushgraph.distributed.prepare import STAGES as PREPARING
 
+cloudpickle = pytest.importorskip("cloudpickle")
 distributed = pytest.importorskip("distributed")
 pytest.importorskip("pyarrow")
+from . import distributed_deaths  # noqa: E402 - it imports distributed
+
 pytestmark = pytest.mark.filterwarnings("ignore")  # those of other packages, on ports and on threads that end late
-PREPARING, DENOISING = (
-    ("sort", "rows", "zones"),
-    ("transform", "survey", "fit", "scales", "bins", "finer", "pick", "finish", "write"),
-)
 
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory):
     folder = str(tmp_path_factory.mktemp("dask"))
-    with (
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=None, local_directory=folder, memory_limit="2GB"
-        ) as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        client.run(lambda: __import__("hushgraph").denoise)  # what is imported once
+    with distributed.LocalCluster(n_workers=0, dashboard_address=None) as cluster, distributed.Client(cluster) as client:
+        workers = distributed_deaths.Workers(cluster.scheduler_address, folder, 2)
+        workers.start()
+        client.wait_for_workers(2, timeout=60)
         yield client
+        workers.end()
 
 
 @pytest.fixture(scope="module")
@@ -53,18 +58,21 @@ def assert_equal(found, one):
     np.testing.assert_array_equal(found.read(), one.signal)
 
 
-class Killer:
-    """Kills a worker as soon as the tasks of a stage are with the workers; remembers which stages it saw."""
-
-    def __init__(self, client, stages):
-        self.client, self.left, self.killed = client, set(stages), []
-
-    def __call__(self, share, what):
-        if what in self.left:
-            self.left.remove(what)
-            victim = next(iter(self.client.run(os.getpid).values()))
-            os.kill(victim, signal.SIGKILL)
-            self.killed.append(what)
+@contextmanager
+def dying(client, folder, stages):
+    """Workers that die once in each of these stages, in the middle of a task."""
+    cloudpickle.register_pickle_by_value(distributed_deaths)
+    folder.mkdir()
+    plugin = distributed_deaths.DiesOnce(folder, stages)
+    client.wait_for_workers(2, timeout=30)
+    client.register_plugin(plugin)
+    limit = threading.Timer(90, client.close)  # without workers a client waits for ever
+    limit.start()
+    try:
+        yield plugin
+    finally:
+        limit.cancel()
+        client.unregister_worker_plugin(plugin.name)
 
 
 def test_workers_find_the_same_bits(client, case, tmp_path):
@@ -84,44 +92,111 @@ def test_workers_find_the_same_bits(client, case, tmp_path):
     assert max(per_stage) <= 10 * 4, "tasks per partition and stage"
 
 
-def test_a_worker_killed_in_each_stage(client, case, tmp_path):
+def test_a_worker_killed_in_the_middle_of_a_task_of_each_stage(client, case, tmp_path):
     folder, one = case
-    preparing, denoising = Killer(client, PREPARING), Killer(client, DENOISING)
-    prepare(folder / "edges", tmp_path / "work", partitions=4, most_ghosts=1e9, client=client, progress=preparing)
-    result = denoise(tmp_path / "work", folder / "noisy.npy", sigma=1.0, client=client, progress=denoising)
-    assert set(preparing.killed) == set(PREPARING)
-    assert set(denoising.killed) == set(DENOISING)
+    with dying(client, tmp_path / "preparing", PREPARING) as plugin:
+        prepare(folder / "edges", tmp_path / "work", partitions=4, most_ghosts=1e9, client=client)
+    assert plugin.ran_again() == plugin.all_stages()
+    with dying(client, tmp_path / "denoising", DENOISING) as plugin:
+        result = denoise(tmp_path / "work", folder / "noisy.npy", sigma=1.0, client=client)
+    assert plugin.ran_again() == plugin.all_stages()
     assert_equal(result, one)
+
+
+def test_a_worker_killed_in_each_stage_of_let(client, case, tmp_path):
+    folder, _ = case
+    prepare(folder / "edges", tmp_path / "work", partitions=3, most_ghosts=1e9)
+    shutil.copytree(tmp_path / "work", tmp_path / "other")
+    settings = {"sigma": 1.0, "method": "let"}
+    one = denoise(tmp_path / "other", folder / "noisy.npy", **settings)
+    with dying(client, tmp_path / "deaths", COMBINING) as plugin:
+        found = denoise(tmp_path / "work", folder / "noisy.npy", **settings, client=client)
+    assert plugin.ran_again() == plugin.all_stages()
+    np.testing.assert_array_equal(found.read(), one.read())
+    assert found.risk == one.risk
+
+
+CLIENT = """
+import sys
+from pathlib import Path
+import distributed
+from hushgraph.distributed import denoise, prepare
+from distributed_deaths import DiesOnce
+
+if __name__ == "__main__":
+    folder, stage = Path(sys.argv[1]), sys.argv[2]
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, local_directory="dask") as cluster:
+        with distributed.Client(cluster) as client:
+            client.register_plugin(DiesOnce(Path("deaths").resolve(), [stage], group=True))
+            prepare(folder / "edges", "work", partitions=4, most_ghosts=1e9, client=client)
+            denoise("work", folder / "noisy.npy", sigma=1.0, client=client)
+"""
+
+
+def test_a_client_killed_with_its_cluster(client, case, tmp_path):
+    """Client, scheduler and workers die at once in the middle of a task, twice; a run elsewhere ends the work."""
+    folder, one = case
+    (tmp_path / "deaths").mkdir()
+    (tmp_path / "client.py").write_text(CLIENT)
+    paths = os.pathsep.join([str(Path(distributed_deaths.__file__).parent), os.environ.get("PYTHONPATH", "")])
+    for stage in ("zones", "finish"):
+        command = [sys.executable, "client.py", str(folder), stage]
+        done = subprocess.run(
+            command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": paths}, check=False, timeout=120, start_new_session=True
+        )
+        assert done.returncode == -signal.SIGKILL
+    assert {path.stem for path in (tmp_path / "deaths").glob("*.died")} == {"zone", "finish"}
+    begun = [path for path in (tmp_path / "work" / "runs").iterdir() if not (path / "result.json").exists()]
+    found = resume(tmp_path / "work", client=client)
+    assert [found.folder] == begun
+    assert_equal(found, one)
 
 
 def test_errors_of_tasks_come_back(client, tmp_path):
     rng = np.random.default_rng(0)
     small_world = hg.Graph.from_edges(rng.integers(0, 2000, (6000, 2)), n=2000)
-    with pytest.raises(ValueError, match="GPU"):
+    with pytest.raises(ValueError, match="GPU") as raised:
         prepare(small_world, tmp_path / "work", partitions=4, client=client)
+    assert sentence_of(raised.value) == (str(raised.value), 2), "the command says it in one sentence"
+
+
+PEAK = """
+status = open("/proc/self/status").read()
+print(int(status.split("VmHWM:")[1].split()[0]) * 1024)
+"""
+CAPPED = """
+from hushgraph.distributed import denoise, prepare
+print(prepare("edges.parquet", "work", coords="coords.npy", memory={cap}, method="sgwt_sure", degree=20).partitions)
+denoise("work", "noisy.npy", sigma=1.0, method="sgwt_sure")
+"""
+WHOLE = """
+import numpy as np
+import hushgraph as hg
+graph = hg.datasets.grid({side}, {side})
+print(1)
+hg.denoise(graph, np.load("noisy.npy"), sigma=1.0, method="sgwt_sure", frame=hg.chebyshev_frame(graph, degree=20))
+"""
+
+
+def peak_of(code, folder):
+    """What the code prints, and the largest memory of a process that runs it."""
+    done = subprocess.run([sys.executable, "-c", code + PEAK], cwd=folder, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return map(int, done.stdout.split())
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="the peak is read from /proc")
 def test_memory_stays_below_the_cap(tmp_path):
-    """A process that may not have more than the cap prepares and denoises; the same graph in memory needs several times as much."""
-    cap = 700_000_000
-    code = (
-        "import numpy as np, pyarrow as pa, pyarrow.parquet as pq\n"
-        "import hushgraph as hg\n"
-        "from hushgraph.distributed import denoise, prepare\n"
-        "side = 700\n"
-        "node = np.arange(side * side, dtype=np.int32).reshape(side, side)\n"
-        "pairs = np.concatenate([np.stack([node[:, :-1].ravel(), node[:, 1:].ravel()], 1), np.stack([node[:-1].ravel(), node[1:].ravel()], 1)])\n"
-        "pq.write_table(pa.table({'source': pairs[:, 0], 'target': pairs[:, 1]}), 'edges.parquet', row_group_size=200_000)\n"
-        "np.save('noisy.npy', np.random.default_rng(0).normal(size=side * side))\n"
-        "del pairs, node\n"
-        f"found = prepare('edges.parquet', 'work', memory={cap}, degree=20)\n"
-        "denoise('work', 'noisy.npy', sigma=1.0, method='sgwt_sure')\n"
-        "peak = next(line.split()[1] for line in open('/proc/self/status') if line.startswith('VmHWM'))\n"
-        "print(found.partitions, int(peak) * 1024)\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=300)
-    assert done.returncode == 0, done.stderr
-    partitions, peak = map(int, done.stdout.split())
-    assert partitions >= 1
+    """One process prepares and denoises, partition after partition, below a cap that the whole graph in memory does not keep."""
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    cap, side = 480_000_000, 1000
+    node = np.arange(side * side, dtype=np.int32).reshape(side, side)
+    ends = [np.concatenate([one.ravel(), other.ravel()]) for one, other in ((node[:, :-1], node[:-1]), (node[:, 1:], node[1:]))]
+    pq.write_table(pa.table({"source": ends[0], "target": ends[1]}), tmp_path / "edges.parquet", row_group_size=200_000)
+    np.save(tmp_path / "coords.npy", np.stack(np.divmod(node.ravel(), side), axis=1).astype(np.float32))
+    np.save(tmp_path / "noisy.npy", np.random.default_rng(0).normal(size=side * side))
+    partitions, peak = peak_of(CAPPED.format(cap=cap), tmp_path)
+    assert partitions >= 3
     assert peak < cap
+    _, whole = peak_of(WHOLE.format(side=side), tmp_path)
+    assert whole > cap, "the control: this cap means something"

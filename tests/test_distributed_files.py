@@ -145,19 +145,40 @@ def test_another_preparation_is_refused(tmp_path):
 # ---- plans and commands ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("parts", [2, 5])
-def test_a_plan_says_what_happens(tmp_path, parts):
-    graph = hg.datasets.grid(300, 300)
-    found = plan(graph, partitions=parts, degree=30, method="sgwt_sure")
-    done = prepare(graph, tmp_path / "work", partitions=parts, degree=30)
-    assert found.n_scales == done.n_scales
-    assert found.growth == pytest.approx(done.growth, rel=0.3)
-    result = denoise(tmp_path / "work", noisy_on(graph), sigma=1.0, method="sgwt_sure", keep=True)
-    size = sum(path.stat().st_size for path in (tmp_path / "work").rglob("*") if path.is_file())
-    assert found.disk == pytest.approx(size, rel=0.3)
-    tasks = len(list((tmp_path / "work" / "parts").glob("*/*.json"))) + len(list(result.folder.glob("0*/*.json")))
-    assert found.tasks == pytest.approx(tasks, rel=0.3)
+DENOISING = """
+import sys
+from hushgraph.distributed import denoise
+denoise("work", "noisy.npy", sigma=1.0, method=sys.argv[1], keep=True)
+status = open("/proc/self/status").read()
+print(int(status.split("VmHWM:")[1].split()[0]) * 1024)
+"""
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="the peak is read from /proc")
+@pytest.mark.parametrize(
+    ("name", "method", "parts"), [("grid", "sgwt_scaled", 4), ("roads", "let", 3), ("small grid", "sgwt_sure", 5)]
+)
+def test_a_plan_says_what_happens(tmp_path, name, method, parts):
+    """Growth, files, tasks and the peak memory of a process that denoises, to 30 %."""
+    graph = {
+        "grid": lambda: hg.datasets.grid(640, 640),
+        "roads": lambda: hg.datasets.roads(400_000),
+        "small grid": lambda: hg.datasets.grid(300, 300),
+    }[name]()
+    found = plan(graph, partitions=parts, degree=20, method=method)
     assert "ghosts" in str(found)
+    done = prepare(graph, tmp_path / "work", partitions=parts, degree=20)
+    np.save(tmp_path / "noisy.npy", noisy_on(graph))
+    command = [sys.executable, "-c", DENOISING, method]
+    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=300)
+    assert run.returncode == 0, run.stderr
+    size = sum(path.stat().st_size for path in (tmp_path / "work").rglob("*") if path.is_file())
+    marks = [*(tmp_path / "work" / "parts").glob("*/*.json"), *(tmp_path / "work" / "runs").glob("*/0*/*.json")]
+    assert (found.n_scales, found.partitions) == (done.n_scales, done.partitions)
+    assert found.growth == pytest.approx(done.growth, rel=0.3)
+    assert found.disk == pytest.approx(size, rel=0.3)
+    assert found.tasks == pytest.approx(len(marks), rel=0.3)
+    assert found.memory_per_task == pytest.approx(int(run.stdout), rel=0.3)
 
 
 def test_a_plan_from_a_region(tmp_path, monkeypatch):
@@ -165,9 +186,8 @@ def test_a_plan_from_a_region(tmp_path, monkeypatch):
     write_edges(tmp_path / "edges", graph, 2)
     settings = {"partitions": 9, "degree": 20, "coords": graph.coords}
     whole = plan(tmp_path / "edges", **settings)
-    planning = sys.modules["hushgraph.distributed.plan"]
-    monkeypatch.setattr(planning, "WHOLE", 1000)
-    monkeypatch.setattr(planning, "REGION", 10_000)
+    monkeypatch.setattr("hushgraph.distributed.sample.WHOLE", 1000)
+    monkeypatch.setattr("hushgraph.distributed.sample.REGION", 10_000)
     region = plan(tmp_path / "edges", **settings)
     assert "counted in" in region.counted
     assert region.growth == pytest.approx(whole.growth, rel=0.3)
@@ -231,6 +251,30 @@ def test_commands(tmp_path, monkeypatch):
 def test_small_worlds_are_refused(tmp_path):
     with pytest.raises(TooManyGhostsError, match=r"ghosts after \d of 100 hops.*one machine.*GPU"):
         prepare(scale_free(3000), tmp_path / "work", partitions=8)
+
+
+@pytest.mark.parametrize("quick", [2_000_000, 1000])
+def test_small_worlds_in_files_are_refused_before_they_are_sorted(tmp_path, monkeypatch, quick):
+    monkeypatch.setattr("hushgraph.distributed.sample.QUICK", quick)
+    write_edges(tmp_path / "roads", GRAPHS["roads"](), 2)
+    prepare(tmp_path / "roads", tmp_path / "fine", partitions=2, degree=10, most_ghosts=3.0)  # compiled; and not refused
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    ends = _attached(200_000, 3)
+    pq.write_table(pa.table({"source": ends[:, 0], "target": ends[:, 1]}), tmp_path / "edges.parquet", row_group_size=100_000)
+    start = time.perf_counter()
+    with pytest.raises(TooManyGhostsError, match=r"ghosts.* of 100 hops.* are allowed.*one machine.*GPU"):
+        prepare(tmp_path / "edges.parquet", tmp_path / "work", partitions=8)
+    assert time.perf_counter() - start < 10
+    assert not (tmp_path / "work").exists(), "nothing is begun"
+
+
+def _attached(n, links):
+    """Edges of a scale-free graph: each node is joined to ends of earlier edges."""
+    rng, ends = np.random.default_rng(0), np.empty((links * n, 2), np.int64)
+    ends[:links] = [0, 1]
+    for k in range(links, len(ends)):
+        ends[k] = k // links, ends[rng.integers(k - k % links), 1] if k % 2 else ends[rng.integers(k - k % links), 0]
+    return ends[ends[:, 0] != ends[:, 1]]
 
 
 @pytest.mark.parametrize(

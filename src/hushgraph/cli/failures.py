@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import dis
 import re
 from types import TracebackType
+
+from hushgraph.checks import raised_here
 
 UNEXPECTED, BAD_INPUT, BUDGET_REFUSED, LEDGER_UNUSABLE, INTERRUPTED = 1, 2, 3, 4, 130
 _OURS = "hushgraph."
 _EXPECTED = (ValueError, TypeError, ArithmeticError, RuntimeError, ImportError, OSError)
-_RAISE = dis.opmap["RAISE_VARARGS"]
 _ARGUMENTS = [
     "epsilon",
     "delta",
@@ -73,7 +73,7 @@ def sentence_of(error: BaseException) -> tuple[str, int]:
     """What to say of an error, and the exit code. Nothing of its text unless a raise statement of hushgraph wrote it."""
     if isinstance(error, MemoryError):
         return "there is not enough memory for this; close other programs, or take a smaller graph or fewer columns", UNEXPECTED
-    if isinstance(error, _EXPECTED) and _raised_here(error.__traceback__):
+    if isinstance(error, _EXPECTED) and raised_here(error.__traceback__):
         return in_options(_text_of(error)), _code_of(error)
     if isinstance(error, ImportError):
         return f"the Python package {error.name} is missing or damaged; install hushgraph again", BAD_INPUT
@@ -121,16 +121,6 @@ def _code_of(error: BaseException) -> int:
     if isinstance(error, BudgetExceeded):
         return BUDGET_REFUSED
     return LEDGER_UNUSABLE if isinstance(error, LedgerError) else BAD_INPUT
-
-
-def _raised_here(trace: TracebackType | None) -> bool:
-    """Whether a raise statement in hushgraph's own code is where the error comes from; int("...") in it is not."""
-    if trace is None:
-        return False
-    while trace.tb_next is not None:
-        trace = trace.tb_next
-    frame = trace.tb_frame
-    return frame.f_globals.get("__name__", "").startswith(_OURS) and frame.f_code.co_code[trace.tb_lasti] == _RAISE
 
 
 def _place(trace: TracebackType | None) -> str:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
+from signal import SIG_IGN, SIGINT
+from signal import signal as on_signal
 from typing import Annotated, Any
 
 import typer
@@ -103,7 +106,8 @@ class Cluster:
         from hushgraph.distributed.runner import dask_distributed
 
         dask = dask_distributed()
-        cluster = None if self.workers is None else dask.LocalCluster(n_workers=self.workers, threads_per_worker=1)
+        with _unstopped():
+            cluster = None if self.workers is None else dask.LocalCluster(n_workers=self.workers, threads_per_worker=1)
         try:
             with dask.Client(self.scheduler or cluster) as client:
                 terminal.note(f"Watch the tasks at {client.dashboard_link}")
@@ -111,6 +115,19 @@ class Cluster:
         finally:
             if cluster is not None:
                 cluster.close()
+
+
+@contextmanager
+def _unstopped() -> Iterator[None]:
+    """Processes that start inside leave Ctrl-C to this one, which ends them."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    usual = on_signal(SIGINT, SIG_IGN)
+    try:
+        yield
+    finally:
+        on_signal(SIGINT, usual)
 
 
 @distributed.command(epilog="Example: hushgraph distributed plan edges/ --coords places.npy --memory 3GB")

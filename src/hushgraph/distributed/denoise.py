@@ -18,13 +18,13 @@ from hushgraph.distributed.edges import whole_address
 from hushgraph.distributed.runner import Runner
 from hushgraph.distributed.signals import opened_release, taken, write_part
 from hushgraph.distributed.size import BASE, Shape
-from hushgraph.distributed.store import VERSION, added, manifest_of, pieces, read_array, read_json, write_json
+from hushgraph.distributed.store import VERSION, added, locked, manifest_of, pieces, read_array, read_json, write_json
 from hushgraph.distributed.tasks import Run
 from hushgraph.distributed.thresholds import least_sure
 from hushgraph.filters import KEPT
 from hushgraph.local_noise import fit_of_products
 from hushgraph.observation import Noisy
-from hushgraph.progress import Watcher, checked_watcher, watching
+from hushgraph.progress import Watcher, checked_watcher, reached, watching
 from hushgraph.risk import Law, default_probes
 from hushgraph.sgwt import RISK_PROBES
 from hushgraph.shrink import Rule, sure_exponent
@@ -43,6 +43,7 @@ STAGES = {
     "write": 0.5,
 }
 COMBINED = ("let", "auto")  # methods that combine candidates
+_SCALED = ("survey", "fit", "scales")  # stages of thresholds that follow the local noise
 _KEPT = ("finish", "write")  # stages whose marks stay when a run is finished
 
 
@@ -217,9 +218,10 @@ def _begun(run: Run, facts: dict[str, Any], output: str | None, again: bool) -> 
     name = hashlib.sha256(json.dumps(stated, sort_keys=True).encode()).hexdigest()[:16]
     run = replace(run, folder=run.work / "runs" / name)
     if not again:
-        _clear(run, facts["partitions"], ())
-        for path in ("result.json", "run.json"):
-            (run.folder / path).unlink(missing_ok=True)
+        with locked(run.folder):
+            _clear(run, facts["partitions"], ())
+            for path in ("result.json", "run.json"):
+                (run.folder / path).unlink(missing_ok=True)
     if read_json(run.folder / "run.json") is None:
         write_json(run.folder / "run.json", stated)
     return run
@@ -245,13 +247,17 @@ def _clear(run: Run, parts: int, kept: tuple[str, ...]) -> None:
 
 def _carried_out(run: Run, facts: dict[str, Any], client, keep: bool) -> DenoisedFiles:
     """All stages that are not done yet."""
-    runner = Runner(client, let.STAGES if run.method in COMBINED else STAGES, run.folder.name)
+    weights = let.STAGES if run.method in COMBINED else STAGES
+    own = {stage: weight for stage, weight in weights.items() if run.scaled or stage not in _SCALED}
+    runner = Runner(client, own, run.folder.name)
     done = read_json(run.folder / "result.json")
     if done is None:
-        done = _worked_out(run, facts, runner)
-        write_json(run.folder / "result.json", done)
-        if not keep:
-            _clear(run, facts["partitions"], _KEPT)
+        with locked(run.folder):
+            done = _worked_out(run, facts, runner)
+            write_json(run.folder / "result.json", done)
+            if not keep:
+                _clear(run, facts["partitions"], _KEPT)
+    reached(1.0, "write")
     thresholds = None if done["thresholds"] is None else np.array(done["thresholds"])
     address = done["address"] or str(run.folder / "denoised")
     return DenoisedFiles(**{**done, "address": address, "thresholds": thresholds}, folder=run.folder, dashboard=runner.dashboard)

@@ -61,7 +61,8 @@ def files_of(source) -> list[str]:
 def columns_of(path: str, weight: str | bool | None) -> Columns:
     """Names in the first file; they must be the same in all."""
     with opened(path) as file:
-        names = parquet().ParquetFile(file).schema_arrow.names
+        schema = _table(file, path).schema_arrow
+    names = schema.names
     plain = [name.strip().lower() for name in names]
     pair = next((pair for pair in ENDS if plain.count(pair[0]) == plain.count(pair[1]) == 1), None)
     if pair is None:
@@ -71,7 +72,31 @@ def columns_of(path: str, weight: str | bool | None) -> Columns:
         msg = f"{path} has no column {weight!r} for weights; it has {names[:20]}"
         raise ValueError(msg)
     own = weight if isinstance(weight, str) else "weight" if weight is None and "weight" in names else None
-    return Columns(names[plain.index(pair[0])], names[plain.index(pair[1])], own)
+    found = Columns(names[plain.index(pair[0])], names[plain.index(pair[1])], own)
+    _check_types(path, schema, found)
+    return found
+
+
+def _check_types(path: str, schema, columns: Columns) -> None:
+    types = extra("pyarrow", name="dask", purpose="parquet files").types
+    for name in (columns.source, columns.target):
+        if schema.field(name).type not in _integers():
+            msg = f"column {name!r} of {path} must hold node numbers, integers from 0 without gaps; got {schema.field(name).type}; renumber the nodes"
+            raise ValueError(msg)
+    weight = None if columns.weight is None else schema.field(columns.weight).type
+    if weight is not None and not (types.is_integer(weight) or types.is_floating(weight)):
+        msg = f"column {columns.weight!r} of {path} must hold weights, numbers from 0; got {weight}; name another with weight=, or say weight=False"
+        raise ValueError(msg)
+
+
+def _table(file, path: str):
+    """A parquet file, or an error that says which one is none."""
+    arrow = extra("pyarrow", name="dask", purpose="parquet files")
+    try:
+        return parquet().ParquetFile(file)
+    except arrow.ArrowInvalid as error:
+        msg = f"{path} is not a parquet file, or is damaged; write it again, with the columns source and target"
+        raise ValueError(msg) from error
 
 
 def pieces_of(files: list[str], size: int = PIECE) -> list[tuple[str, int, int, int]]:
@@ -79,7 +104,7 @@ def pieces_of(files: list[str], size: int = PIECE) -> list[tuple[str, int, int, 
     found = []
     for path in files:
         with opened(path) as file:
-            meta = parquet().ParquetFile(file).metadata
+            meta = _table(file, path).metadata
             rows = [meta.row_group(k).num_rows for k in range(meta.num_row_groups)]
         first, held = 0, 0
         for k, count in enumerate(rows):

@@ -17,12 +17,23 @@ from hushgraph.distributed.cut import By, cut_for, write_owners
 from hushgraph.distributed.ghosts import TOLERANCE, Zone, grow
 from hushgraph.distributed.rows import build_rows, sort_piece, write_part_rows
 from hushgraph.distributed.runner import Runner
+from hushgraph.distributed.sample import refuse_small_worlds
 from hushgraph.distributed.size import Shape, bytes_of, nodes_per_partition
-from hushgraph.distributed.store import VERSION, Output, manifest_of, part_folder, read_array, read_json, write_array, write_json
+from hushgraph.distributed.store import (
+    VERSION,
+    Output,
+    locked,
+    manifest_of,
+    part_folder,
+    read_array,
+    read_json,
+    write_array,
+    write_json,
+)
 from hushgraph.frame import Damping, frame_of, unit_of
 from hushgraph.graph import Graph
 from hushgraph.partition import Plateau, count_scales
-from hushgraph.progress import Watcher, checked_watcher, watching
+from hushgraph.progress import Watcher, checked_watcher, reached, watching
 from hushgraph.spectrum import PRODUCTS, Spectrum, bound_of_quotients
 from hushgraph.sums import sum_of_units, unit_above
 
@@ -112,12 +123,14 @@ def prepare(
             edges, Path(workdir).resolve(), n, coords, partitions, by, memory_of(memory, client), settings, weight, method
         )
         if (known := job.known()) is not None:
+            reached(1.0, "zones")
             return known
-        runner = Runner(client, STAGES, job.token)
-        rows = _rows_of_graph(job) if isinstance(edges, Graph) else _rows_of_files(job, runner)
-        zone = _zone(rows, settings, job.parts)
-        zones = runner.run("zones", grow, [(job.work, part, zone) for part in range(job.parts)])
-        return _finished(job, rows, zones, zone, runner)
+        runner = Runner(client, STAGES if job.graph is None else {"zones": 1.0}, job.token)
+        with locked(job.work):
+            rows = _rows_of_graph(job) if isinstance(edges, Graph) else _rows_of_files(job, runner)
+            zone = _zone(rows, settings, job.parts)
+            zones = runner.run("zones", grow, [(job.work, part, zone) for part in range(job.parts)])
+            return _finished(job, rows, zones, zone, runner)
 
 
 def prepared(workdir) -> Prepared:
@@ -179,7 +192,12 @@ class _Job:
         by, owners = cut_for(by, n, parts, coords, graph)
         source = graph.hash if graph is not None else [[piece[0], piece[3]] for piece in pieces]
         stated = {"version": VERSION, "n": n, "partitions": parts, "by": by, "source": source, **asdict(settings)}
-        _check_folder(work, stated)
+        begun = _check_folder(work, stated)
+        if not begun and graph is None:
+            limit = most_ghosts_of(parts) if settings.most_ghosts is None else settings.most_ghosts
+            refuse_small_worlds(pieces, columns, n, coords, by, parts, settings.depth, limit, memory)
+        if not begun:
+            write_json(work / "preparing.json", stated)
         if not (work / "owner.npy").exists():
             write_owners(work / "owner.npy", n, parts, owners)
         return cls(work, graph, pieces, columns, n, parts, by, settings, memory, _digest(stated))
@@ -195,6 +213,11 @@ def pieces_and_columns(edges, weight):
 
 def count_nodes(n, pieces, columns, coords) -> int:
     least = edge_files.largest_node(pieces, columns) + 1
+    if least > MAX_NODES:
+        msg = (
+            f"the edges name node {least - 1}; expected numbers from 0 to at most {MAX_NODES - 1}, without gaps; renumber the nodes"
+        )
+        raise ValueError(msg)
     n = (least if coords is None else len(coords)) if n is None else n
     return checked_count("n", n, least, MAX_NODES, note=f" (the edges name node {least - 1})")
 
@@ -216,20 +239,20 @@ def _digest(facts) -> str:
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def _check_folder(work: Path, stated: dict[str, Any]) -> None:
-    """Begin, or go on with the same work; refuse to mix two."""
+def _check_folder(work: Path, stated: dict[str, Any]) -> bool:
+    """Whether the same work was begun; refuses to mix two."""
     begun = read_json(work / "preparing.json")
     if begun is None:
         if work.exists() and any(work.iterdir()):
             msg = f"workdir must be a new or empty folder, or one that prepare() began; {work} holds other files"
             raise ValueError(msg)
-        write_json(work / "preparing.json", stated)
-        return
+        return False
     stated = json.loads(json.dumps(stated))
     other = sorted(name for name in stated if begun.get(name) != stated[name])
     if other:
         msg = f"{work} holds another preparation: {', '.join(other)} differ; choose another folder, or remove this one"
         raise ValueError(msg)
+    return True
 
 
 def _rows_of_graph(job: _Job) -> list[dict[str, Any]]:

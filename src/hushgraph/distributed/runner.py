@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
+from hushgraph.checks import raised_here
 from hushgraph.contents import extra
 from hushgraph.progress import between, reached
 
@@ -43,6 +46,7 @@ class Runner:
         for k, job in enumerate(jobs):
             reached(k / len(jobs), stage)
             found.append(task(*job))
+        reached(1.0, stage)
         return found
 
     def _there(self, stage: str, task, jobs) -> list[dict[str, Any]]:
@@ -54,12 +58,30 @@ class Runner:
         try:
             reached(0.0, stage)
             for k, future in enumerate(distributed.as_completed(futures)):
-                if future.status == "error":
-                    future.result()
+                _check(future)
                 reached((k + 1) / len(jobs), stage)
             return self.client.gather(futures)
         finally:
             self.client.cancel(futures)
+
+
+@dataclass(frozen=True)
+class Refused:
+    """What hushgraph itself says against a task; running it again would not help."""
+
+    error: ValueError
+
+
+def _check(future) -> None:
+    """Raise here what a task was refused for, so that it reads as on one machine."""
+    try:
+        found = future.result()
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        raise OSError(errno.ENOSPC, error.strerror) from None
+    if isinstance(found, Refused):
+        raise found.error
 
 
 def on_worker(task, *job):
@@ -72,6 +94,10 @@ def on_worker(task, *job):
         numba.set_num_threads(max(1, min(threads, numba.config.NUMBA_NUM_THREADS)))
         try:
             return task(*job)
+        except ValueError as error:
+            if not raised_here(error.__traceback__):
+                raise
+            return Refused(error.with_traceback(None))
         finally:
             numba.set_num_threads(before)
 

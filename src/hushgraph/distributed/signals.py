@@ -12,7 +12,7 @@ import numpy as np
 from hushgraph.checks import checked_real_array, checked_size
 from hushgraph.contents import extra
 from hushgraph.distributed.edges import parquet, values_in
-from hushgraph.distributed.store import Output, pieces, read_array
+from hushgraph.distributed.store import Output, pieces, read_array, room_for
 from hushgraph.distributed.tasks import Run
 from hushgraph.observation import Noisy
 
@@ -31,7 +31,7 @@ def taken(work: Path, source, n: int, name: str) -> Path:
         for where, values in values_in(source, n, name):
             part = checked_size(name, checked_real_array(name, values), missing_ok=True)
             if mapped is None:
-                mapped = np.lib.format.open_memmap(draft, "w+", part.dtype, (n,))
+                mapped = _reserved(draft, part.dtype, n)
                 mapped[:] = np.nan
             _put(mapped, where, part, n, name)
         digest = _checked(mapped, n, name)
@@ -41,6 +41,15 @@ def taken(work: Path, source, n: int, name: str) -> Path:
     finally:
         draft.unlink(missing_ok=True)
     return path
+
+
+def _reserved(path: Path, dtype, n: int) -> np.ndarray:
+    """A mapped file whose room on the disk is certain: without it, writing would end the process."""
+    mapped = np.lib.format.open_memmap(path, "w+", dtype, (n,))
+    if hasattr(os, "posix_fallocate"):
+        with room_for(path), path.open("r+b") as file:
+            os.posix_fallocate(file.fileno(), 0, path.stat().st_size)
+    return mapped
 
 
 def _put(mapped: np.ndarray, where, values: np.ndarray, n: int, name: str) -> None:
@@ -101,7 +110,7 @@ def write_part(run: Run, part: int, address: str, unchanged: bool) -> dict[str, 
     system, path = fsspec.core.url_to_fs(f"{address}/part-{part:05d}.parquet")
     system.makedirs(path.rsplit("/", 1)[0], exist_ok=True)
     draft = path.rsplit("/", 1)[0] + f"/.part-{part:05d}.{os.urandom(4).hex()}.tmp"
-    with system.open(draft, "wb") as file:
+    with room_for(path), system.open(draft, "wb") as file:
         parquet().write_table(table, file)
     system.mv(draft, path)
     return Output(out.folder, "write").done({"address": address, "rows": len(nodes)})

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 from hushgraph.checks import checked_number, shown
 
-BASE = 0.35e9  # bytes of a process with its compiled code, before any data
+BASE = 0.29e9  # bytes of a process with its compiled code, before any data
+COMPILING = 0.06e9  # and while it compiles what was never run on its machine: room that partitions leave
 USUAL, LEAST = 5_000_000, 20_000  # nodes that a partition owns, where memory allows; and at least, unless partitions= says so
 _UNITS = {"": 1.0, "b": 1.0, "kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12, "kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40}
 
@@ -29,7 +30,8 @@ def bytes_of(memory) -> float | None:
             msg = f"memory must be a number of bytes, or a text like '3GB'; got {shown(memory)}"
             raise ValueError(msg)
         memory = float(match[1]) * _UNITS[match[2].lower()]
-    return checked_number("memory", memory, f"a number of bytes above {BASE:.2g}, or a text like '3GB'", above=BASE)
+    least = BASE + COMPILING
+    return checked_number("memory", memory, f"a number of bytes above {least:.2g}, or a text like '3GB'", above=least)
 
 
 @dataclass(frozen=True)
@@ -122,4 +124,4 @@ def nodes_per_partition(shape: Shape, memory: float | None, growth: float) -> in
     """Owned nodes such that a task stays below the memory."""
     if memory is None:
         return USUAL
-    return max(1, min(USUAL, int(0.9 * (memory - BASE) / (shape.per_row * growth))))
+    return max(1, min(USUAL, int(0.9 * (memory - BASE - COMPILING) / (shape.per_row * growth))))

@@ -6,6 +6,7 @@ behind has no mark, or does not fit it, and the task runs again.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from collections.abc import Iterable, Iterator
@@ -20,12 +21,44 @@ CHUNK = 2**20  # values read at a time where whole arrays are too large
 
 
 @contextmanager
+def room_for(path) -> Iterator[None]:
+    """Say what to do where a disk is full, or what may be written to it."""
+    try:
+        yield
+    except OSError as error:  # NumPy's own has no number
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT) and " requested and " not in str(error):
+            raise
+        msg = f"there is no room on the disk for {path}; make room and run the same call again: it goes on with what is done"
+        raise OSError(errno.ENOSPC, msg) from error
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Refuse a folder that another process works in. The lock ends with its process, however that ends."""
+    try:
+        import fcntl
+    except ImportError:  # not on Windows; tasks of two runs write the same bits
+        yield
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("ab") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            msg = f"another run works in {folder}; wait until it ends, or end it and run the same call again: it goes on with what is done"
+            raise RuntimeError(msg) from error
+        except OSError:  # a file system without locks
+            pass
+        yield
+
+
+@contextmanager
 def drafted(path: Path, *, safe: bool = False) -> Iterator[Any]:
     """A file to write to that takes its place when the block ends without an error; `safe` also survives a loss of power."""
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{os.getpid()}.{os.urandom(4).hex()}.tmp")
     try:
-        with draft.open("wb") as file:
+        with room_for(path), draft.open("wb") as file:
             yield file
             file.flush()
             if safe:

@@ -1,0 +1,168 @@
+"""A look at a graph before anything is cut: how many ghosts partitions will have; small worlds are refused.
+
+Ghosts are counted by a breadth-first search from a few partitions. Where the edges are too many for that, a region of the graph is
+read, and its ghosts are scaled to the size of the partitions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from hushgraph.distributed.cut import By, cut_for
+from hushgraph.distributed.edges import Columns, read_piece
+from hushgraph.distributed.ghosts import TooManyGhostsError
+from hushgraph.distributed.size import BASE
+from hushgraph.distributed.store import pieces
+from hushgraph.graph import Graph
+from hushgraph.partition import count_scales
+from hushgraph.symmetric import symmetric_rows
+
+WHOLE = 40_000_000  # edges up to which the whole graph is read
+REGION = 4_000_000  # nodes of the region that is read of larger ones
+LOOKED_AT = 3  # partitions whose ghosts are counted
+LEAKY = 0.05  # share of a region's edges that leave it, above which it is no region
+QUICK = 2_000_000  # edges up to which ghosts are counted before a graph is prepared
+FEW = 3  # pieces of the edges that are looked at of larger ones
+PER_EDGE = 80  # bytes, to count ghosts in the whole graph
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """A graph, or a region of it, to count ghosts in; `share` is the part of the nodes that the region has."""
+
+    starts: np.ndarray
+    columns: np.ndarray
+    coords: Any
+    graph: Graph | None
+    share: float
+    n: int
+
+    @classmethod
+    def of(cls, graph: Graph | None, files, columns, n: int, n_edges: int, coords) -> Sample:
+        if graph is not None:
+            return cls(graph.adjacency.indptr, graph.adjacency.indices, coords, graph, 1.0, n)
+        if n_edges <= WHOLE:
+            pairs = np.concatenate([np.empty((0, 2), np.int64), *(read_piece(piece, columns)[0] for piece in files)])
+            matrix = symmetric_rows(pairs, None, n, "error").matrix
+            return cls(matrix.indptr, matrix.indices, coords, None, 1.0, n)
+        return cls._region(files, columns, n, coords)
+
+    @classmethod
+    def _region(cls, files, columns: Columns, n: int, coords) -> Sample:
+        """Nodes and edges of one box or range."""
+        count = max(2, n // REGION)
+        _, owners = cut_for(None, n, count, coords, None)
+        inside = np.full(n, -1, dtype=np.int32)
+        size = 0
+        for nodes in pieces(n):
+            own = np.flatnonzero(owners(nodes) == count // 2)
+            inside[nodes.start + own] = size + np.arange(len(own))
+            size += len(own)
+        kept, met = [np.empty((0, 2), np.int64)], 0
+        for piece in files:
+            pairs = inside[read_piece(piece, columns)[0]]
+            both = (pairs >= 0).all(axis=1)
+            met += int((pairs >= 0).any(axis=1).sum())
+            kept.append(pairs[both].astype(np.int64))
+        found = np.concatenate(kept)
+        if met - len(found) > LEAKY * met:
+            msg = (
+                f"{1 - len(found) / met:.0%} of the edges of a region of {size:,} nodes leave it: distances in this graph are too short for "
+                "partitions, or its nodes are badly numbered; give coords=, denoise it on one machine (hushgraph.denoise), or on a GPU"
+            )
+            raise TooManyGhostsError(msg)
+        matrix = symmetric_rows(found, None, size, "error").matrix
+        places = None if coords is None else np.asarray(coords)[np.flatnonzero(inside >= 0)]
+        return cls(matrix.indptr, matrix.indices, places, None, size / n, n)
+
+    @property
+    def n_scales(self) -> int:
+        """For an unweighted graph, from the largest sum of the degrees of two neighbours, a bound on the spectrum."""
+        degrees = np.diff(self.starts)
+        if not len(self.columns):
+            return 1
+        return count_scales(float((np.repeat(degrees, degrees) + degrees[self.columns]).max()))
+
+    def growth(self, by: By | None, parts: int, depth: int, limit: float) -> tuple[By, float, str]:
+        """Rows per owned node, the mean over a few partitions; refuses a small world."""
+        here = len(self.starts) - 1
+        whole = self.share == 1.0
+        cuts = parts if whole else 4
+        by, owners = cut_for(by, here, cuts, self.coords, self.graph)
+        owner = np.concatenate([owners(nodes) for nodes in pieces(here)]) if here else np.empty(0, np.int64)
+        shares = []
+        for part in sorted({0, cuts // 2, cuts - 1})[:LOOKED_AT]:
+            owned = int((owner == part).sum())
+            ghosts, hops = _count_ghosts(self.starts, self.columns, owner == part, depth, int(limit * owned) + 1)
+            if not whole:  # half the border of a quarter is that of the region; longer borders have more ghosts
+                ghosts = round(2 * ghosts * self._longer(by, parts, owned))
+                owned = self.n // parts
+            if ghosts > limit * owned:
+                msg = (
+                    f"a partition of {owned:,} nodes has {ghosts:,} ghosts or more after {hops} of {depth} hops, {ghosts / max(owned, 1):.1f} per "
+                    f"owned node, and {limit:g} are allowed: distances in this graph are too short for partitions (a small world, such as a "
+                    "scale-free or random graph, or nodes in a bad order); denoise it on one machine (hushgraph.denoise) or on a GPU, give "
+                    "coords=, use fewer partitions or a lower degree, or raise most_ghosts"
+                )
+                raise TooManyGhostsError(msg)
+            shares.append(ghosts / max(owned, 1))
+        return by, 1 + float(np.mean(shares)), "counted" if whole else f"counted in {self.share:.0%} of the graph"
+
+    def _longer(self, by: By, parts: int, owned: int) -> float:
+        """How much longer the border of a partition is than that of a part of the region."""
+        if by != "coordinates":
+            return 1.0
+        dimensions = self.coords.shape[1]
+        return float((self.n / parts / max(owned, 1)) ** ((dimensions - 1) / dimensions))
+
+
+@njit(cache=True)
+def _count_ghosts(starts, columns, own, depth, most):
+    """Nodes within `depth` hops of the owned ones, up to `most`; and how many hops were made."""
+    seen, here = own.copy(), np.flatnonzero(own)
+    count, layer = 0, np.empty(len(own), np.int64)
+    for hop in range(depth):
+        size = 0
+        for i in here:
+            for p in range(starts[i], starts[i + 1]):
+                if not seen[columns[p]]:
+                    seen[columns[p]] = True
+                    layer[size] = columns[p]
+                    size += 1
+        count += size
+        if size == 0 or count > most:
+            return count, hop + 1
+        here = layer[:size].copy()
+    return count, depth
+
+
+def refuse_small_worlds(
+    files, columns: Columns, n: int, coords, by: By, parts: int, depth: int, limit: float, memory: float | None
+) -> None:
+    """A quick look before edges are sorted, so that hours are not lost: all ghosts of a few partitions, or a few pieces of many edges."""
+    n_edges = sum(piece[3] for piece in files)
+    if parts == 1 or not files:
+        return
+    if n_edges <= QUICK and (memory is None or PER_EDGE * n_edges < memory - BASE):
+        Sample.of(None, files, columns, n, n_edges, coords).growth(by, parts, depth, limit)
+        return
+    owners = cut_for(by, n, parts, coords, None)[1]
+    owner = np.concatenate([owners(nodes).astype(np.int32) for nodes in pieces(n)])
+    some = [files[k] for k in sorted({len(files) * k // FEW for k in range(FEW)})]
+    met = crossing = 0
+    for piece in some:
+        ends = owner[read_piece(piece, columns)[0]]
+        met, crossing = met + len(ends), crossing + int((ends[:, 0] != ends[:, 1]).sum())
+    most = min(0.5, limit / 6)  # of the edges: each that crosses gives two partitions a ghost, and each hop more of them
+    if crossing > most * met:
+        msg = (
+            f"{crossing:,} of {met:,} edges ({crossing / met:.0%}) lead from one of the {parts:,} partitions to another, up to "
+            f"{2 * crossing / met * n_edges / n:.1f} ghosts per node at the first of {depth} hops, and {limit:g} are allowed in all: distances in this "
+            "graph are too short for partitions (a small world, such as a scale-free or random graph, or nodes in a bad order); denoise it "
+            "on one machine (hushgraph.denoise) or on a GPU, give coords=, use fewer partitions, or raise most_ghosts"
+        )
+        raise TooManyGhostsError(msg)
