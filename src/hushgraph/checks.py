@@ -6,20 +6,17 @@ which must neither overflow nor vanish.
 
 from __future__ import annotations
 
-import dis
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
 from numbers import Integral, Real
-from types import TracebackType
 from typing import Any
 
 import numpy as np
 
 from hushgraph.arrays import largest_size, on_device, on_host
 
-_RAISE = dis.opmap["RAISE_VARARGS"]
 LARGEST = 1e70  # size of signals, sigma and edge weights; the smallest sigma and edge weight is its inverse
 LARGEST_FLOAT32 = 1e15
 ROOM = 1e4  # for coefficients, which may be larger than their signal, and for rounding
@@ -246,13 +243,3 @@ def _refuse_size(name: str, values, largest: float, most: float, missing_ok: boo
             f"rescale the signal (and sigma){', or use float64' if single else ''}"
         )
     raise ValueError(msg)
-
-
-def raised_here(trace: TracebackType | None) -> bool:
-    """Whether a raise statement in hushgraph's own code is where an error comes from; int("...") in it is not."""
-    if trace is None:
-        return False
-    while trace.tb_next is not None:
-        trace = trace.tb_next
-    frame = trace.tb_frame
-    return frame.f_globals.get("__name__", "").startswith("hushgraph.") and frame.f_code.co_code[trace.tb_lasti] == _RAISE

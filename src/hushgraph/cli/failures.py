@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from types import TracebackType
 
-from hushgraph.checks import raised_here
+from hushgraph.origins import raised_here
 
 UNEXPECTED, BAD_INPUT, BUDGET_REFUSED, LEDGER_UNUSABLE, INTERRUPTED = 1, 2, 3, 4, 130
 _OURS = "hushgraph."

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from hushgraph.checks import raised_here
 from hushgraph.contents import extra
+from hushgraph.origins import raised_here
 from hushgraph.progress import between, reached
 
 RETRIES = 3  # of a task that fails; one whose worker dies runs again anyway
