@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass
 
 from hushgraph.checks import checked_number, shown
+from hushgraph.filters import OTHERS
 
 BASE = 0.35e9  # bytes of a process with its compiled code, before any data
 USUAL, LEAST = 5_000_000, 20_000  # nodes that a partition owns, where memory allows; and at least, unless partitions= says so
@@ -48,7 +49,7 @@ class Shape:
     @property
     def n_filters(self) -> int:
         """Filters that candidates are made of, for methods that combine them."""
-        return 2 * self.n_scales + 11 if self.method in ("let", "auto") else 0
+        return 2 * self.n_scales + OTHERS if self.method in ("let", "auto") else 0
 
     @property
     def layout(self) -> float:
