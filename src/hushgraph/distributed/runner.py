@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import threading
 import time
+import traceback
 from collections.abc import Callable
 from typing import Any
 
 from hushgraph.contents import extra
 from hushgraph.progress import between, reached
 
-RETRIES = 3  # of a task that fails; one whose worker dies runs again anyway
+RETRIES = (
+    3  # of a task that cannot read or write; one whose worker dies runs again anyway, as often as Dask's `allowed-failures` says
+)
 _one = threading.Lock()  # a task takes all threads of its worker, and its memory
 
 
@@ -54,8 +57,9 @@ class Runner:
         try:
             reached(0.0, stage)
             for k, future in enumerate(distributed.as_completed(futures)):
-                if future.status == "error":
-                    future.result()
+                found = future.result()
+                if isinstance(found, Exception):
+                    raise found
                 reached((k + 1) / len(jobs), stage)
             return self.client.gather(futures)
         finally:
@@ -63,7 +67,10 @@ class Runner:
 
 
 def on_worker(task, *job):
-    """One task at a time in a worker, on as many cores as the worker has threads."""
+    """One task at a time in a worker, on as many cores as the worker has threads.
+
+    An error that would come again is returned, with its place: Dask would run the task again if it were raised.
+    """
     import numba
 
     with _one:
@@ -72,6 +79,11 @@ def on_worker(task, *job):
         numba.set_num_threads(max(1, min(threads, numba.config.NUMBA_NUM_THREADS)))
         try:
             return task(*job)
+        except OSError:
+            raise
+        except Exception as error:
+            error.add_note(traceback.format_exc())
+            return error
         finally:
             numba.set_num_threads(before)
 
