@@ -7,6 +7,7 @@ import pytest
 
 import hushgraph as hg
 from hushgraph.distributed import cut, denoise, prepare, resume
+from hushgraph.distributed.edges import identity_of
 
 from .distributed_cases import ANY, assert_equal, noisy_on, write_edges
 
@@ -129,6 +130,16 @@ def test_edge_files_that_were_replaced(tmp_path):
         ValueError, match=r"source differ \(source: other edges, or edge files that changed since\).*another folder"
     ):
         prepare(tmp_path / "edges", tmp_path / "work", **settings)
+
+
+def test_files_elsewhere_that_were_replaced():
+    fsspec = pytest.importorskip("fsspec")
+    memory = fsspec.filesystem("memory")
+    memory.pipe("/replaced/a.parquet", b"one")
+    first = identity_of("memory://replaced/a.parquet")
+    assert first == identity_of("memory://replaced/a.parquet")
+    memory.pipe("/replaced/a.parquet", b"two")
+    assert first != identity_of("memory://replaced/a.parquet")
 
 
 def test_a_refused_preparation_gives_way(tmp_path):

@@ -68,6 +68,9 @@ def test_a_result_that_is_lost_is_written_again(grid, tmp_path, damage):
         (first.folder / "00001" / "write.json").unlink()
     if damage == "signals gone":
         (first.folder / "00001" / "finish.signal.npy").unlink()
+    if damage in ("gone", "one gone"):
+        with pytest.raises(FileNotFoundError, match="is gone; call denoise"):
+            first.read()
     seen = []
     again = resume(work, progress=lambda share, what: seen.append(what))
     assert set(seen) == {"write"} or damage == "signals gone"

@@ -50,6 +50,7 @@ def files_of(source) -> list[str]:
         msg = f"edges must be a Graph, or parquet files: a path, pattern, folder, address or a list of them; got {shown(source)}"
         raise TypeError(msg)
     system, path = extra("fsspec.core", name="dask", purpose="files of a distributed run").url_to_fs(str(source))
+    system.invalidate_cache()  # files may have changed since they were listed
     prefix = "" if "file" in np.atleast_1d(system.protocol) else f"{np.atleast_1d(system.protocol)[0]}://"
     found = system.glob(f"{path.rstrip('/')}/*.parquet") if system.isdir(path) else system.glob(path)
     if not found:

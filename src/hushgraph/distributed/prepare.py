@@ -49,7 +49,8 @@ Laplacian = Any
 class Prepared:
     """A prepared folder: what `denoise` takes.
 
-    `lambda_max` is a lower bound on the largest eigenvalue that decides the number of scales; `lambda_max_from` says how it was found.
+    `lambda_max` decides the number of scales: it is what was given, or a lower bound on the largest eigenvalue that is close enough for
+    that; `lambda_max_from` says how it was found.
     """
 
     folder: Path
@@ -135,8 +136,7 @@ def prepare(
 
 def _worked_out(job: _Job, runner: Runner) -> Prepared:
     """All stages that are not done yet."""
-    folders = [job.work, *(job.work / "parts").glob("*"), *(job.work / "pieces").glob("*")]
-    remove_drafts(folders)
+    remove_drafts(_folders(job.work))
     try:
         rows = _rows_of_graph(job) if job.graph is not None else _rows_of_files(job, runner)
         zone = _zone(rows, job.settings, job.parts)
@@ -145,8 +145,13 @@ def _worked_out(job: _Job, runner: Runner) -> Prepared:
     except ValueError:
         write_json(job.work / REFUSED, {})
         raise
-    remove_drafts([*(job.work / "parts").glob("*"), *(job.work / "pieces").glob("*")])
+    remove_drafts(_folders(job.work))
     return found
+
+
+def _folders(work: Path) -> list[Path]:
+    """Where tasks write."""
+    return [work, *(work / "parts").glob("*"), *(work / "pieces").glob("*")]
 
 
 def prepared(workdir) -> Prepared:

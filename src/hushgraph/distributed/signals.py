@@ -173,6 +173,7 @@ def check_output(run: Run, parts: int, address: str) -> None:
     """Refuse a folder with parquet files of something else: whoever reads it would mix them. Drafts of killed tasks are removed."""
     own = {part_file("", part).strip("/") for part in range(parts)}
     system, folder = extra("fsspec.core", name="dask", purpose="files elsewhere").url_to_fs(address)
+    system.invalidate_cache()
     if not system.exists(folder):
         return
     for path in sorted(system.ls(folder, detail=False)):
@@ -197,8 +198,12 @@ def read_parts(address: str, parts: int, n: int, run: str) -> np.ndarray:
     """The signal in node order, from exactly the files of this run."""
     signal, rows = np.empty(0), 0
     for part in range(parts):
-        with opened(part_file(address, part)) as file:
-            table = parquet().read_table(file)
+        try:
+            with opened(part_file(address, part)) as file:
+                table = parquet().read_table(file)
+        except FileNotFoundError:
+            msg = f"{part_file(address, part)} is gone; call denoise() again: it writes what is lost"
+            raise FileNotFoundError(msg) from None
         if (table.schema.metadata or {}).get(RUN) != run.encode():
             msg = f"{part_file(address, part)} must be a file of the run {run}, and is of another; call denoise() again, with another output folder"
             raise ValueError(msg)
