@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-import traceback
 from collections.abc import Callable
 from typing import Any
 
@@ -49,28 +48,37 @@ class Runner:
         return found
 
     def _there(self, stage: str, task, jobs) -> list[dict[str, Any]]:
-        distributed = dask_distributed()
-        futures = [
-            self.client.submit(on_worker, task, *job, key=f"{stage}-{k}-{self.token}", retries=RETRIES, pure=False)
-            for k, job in enumerate(jobs)
-        ]
+        """Dask runs a task again whose worker died. One that could not read or write is submitted again; other errors would come again."""
+        tries = [0] * len(jobs)
+
+        def submitted(k: int):
+            key = f"{stage}-{k}{f'-{tries[k]}' if tries[k] else ''}-{self.token}"
+            return self.client.submit(on_worker, task, *jobs[k], key=key, pure=False)
+
+        futures = [submitted(k) for k in range(len(jobs))]
+        places = {future.key: k for k, future in enumerate(futures)}
         try:
             reached(0.0, stage)
-            for k, future in enumerate(distributed.as_completed(futures)):
-                found = future.result()
-                if isinstance(found, Exception):
-                    raise found
-                reached((k + 1) / len(jobs), stage)
+            done, waiting = 0, dask_distributed().as_completed(futures)
+            for future in waiting:
+                k = places[future.key]
+                if future.status != "error":
+                    done += 1
+                    reached(done / len(jobs), stage)
+                elif isinstance(future.exception(), OSError) and tries[k] < RETRIES:
+                    tries[k] += 1
+                    futures[k] = submitted(k)
+                    places[futures[k].key] = k
+                    waiting.add(futures[k])
+                else:
+                    future.result()
             return self.client.gather(futures)
         finally:
             self.client.cancel(futures)
 
 
 def on_worker(task, *job):
-    """One task at a time in a worker, on as many cores as the worker has threads.
-
-    An error that would come again is returned, with its place: Dask would run the task again if it were raised.
-    """
+    """One task at a time in a worker, on as many cores as the worker has threads."""
     import numba
 
     with _one:
@@ -79,11 +87,6 @@ def on_worker(task, *job):
         numba.set_num_threads(max(1, min(threads, numba.config.NUMBA_NUM_THREADS)))
         try:
             return task(*job)
-        except OSError:
-            raise
-        except Exception as error:
-            error.add_note(traceback.format_exc())
-            return error
         finally:
             numba.set_num_threads(before)
 
