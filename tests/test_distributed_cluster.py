@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
+from collections import Counter
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -88,8 +89,18 @@ def test_workers_find_the_same_bits(client, case, tmp_path):
     assert shares == sorted(shares)
     assert 0 <= shares[0] < 0.1 < 0.95 < shares[-1] <= 1.0
     assert {what for _, what in seen} == set(DENOISING)
-    per_stage = [sum(1 for _, what in seen if what == stage) - 1 for stage in DENOISING]
-    assert max(per_stage) <= 10 * 4, "tasks per partition and stage"
+    tasks = tasks_begun(client, result.folder.name)
+    assert set(tasks) == set(DENOISING)
+    assert max(tasks.values()) <= 10 * found.partitions, "tasks per partition and stage"
+    assert max(tasks.values()) >= found.partitions, "all were counted"
+
+
+def tasks_begun(client, run):
+    """How many tasks of each stage of a run the scheduler sent to workers, those that it sent again included."""
+    log = client.run_on_scheduler(
+        lambda dask_scheduler: [str(one[0]) for one in dask_scheduler.transition_log if one[2] == "processing"]
+    )
+    return Counter(key.split("-")[0] for key in log if key.endswith(run))
 
 
 def test_a_worker_killed_in_the_middle_of_a_task_of_each_stage(client, case, tmp_path):

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -184,14 +185,12 @@ def test_a_command_that_is_stopped_says_how_to_go_on(grid, tmp_path):
     graph, noisy, one = grid
     prepare(graph, tmp_path / "work", partitions=3, most_ghosts=ANY)
     np.save(tmp_path / "noisy.npy", noisy)
-    words = ["distributed", "denoise", "work", "noisy.npy", "--sigma", "1", "--workers", "1"]
-    command = [sys.executable, "-c", "from hushgraph.cli import app\nif __name__ == '__main__': app()", *words]
-    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
-    runs, limit = tmp_path / "work" / "runs", time.monotonic() + 60
-    while not list(runs.glob("*/run.json")) and time.monotonic() < limit:
-        time.sleep(0.01)
-    os.killpg(process.pid, signal.SIGINT)
-    said = process.communicate(timeout=60)[0].decode()
+    runs = tmp_path / "work" / "runs"
+    for _ in range(5):  # Python loses an interrupt that comes while a callback of its garbage collector runs; Dask has one
+        process, said = _stopped_command(tmp_path, runs)
+        if process.returncode:
+            break
+        shutil.rmtree(runs)
     assert process.returncode == 130, said
     assert "Watch the tasks at http" in said
     assert "hushgraph distributed resume work goes on with it" in said
@@ -202,6 +201,17 @@ def test_a_command_that_is_stopped_says_how_to_go_on(grid, tmp_path):
         time.sleep(0.05)
     assert read_json(next(runs.glob("*/run.json")))["method"] == "sgwt_scaled"
     assert_equal(resume(tmp_path / "work"), one)
+
+
+def _stopped_command(folder, runs):
+    words = ["distributed", "denoise", "work", "noisy.npy", "--sigma", "1", "--workers", "1"]
+    command = [sys.executable, "-c", "from hushgraph.cli import app\nif __name__ == '__main__': app()", *words]
+    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
+    limit = time.monotonic() + 60
+    while not list(runs.glob("*/run.json")) and time.monotonic() < limit:
+        time.sleep(0.01)
+    os.killpg(process.pid, signal.SIGINT)
+    return process, process.communicate(timeout=60)[0].decode()
 
 
 def _is_alive(group):

@@ -34,6 +34,7 @@ from hushgraph.transform import engine
 
 HEAT = (100.0, 40.0, 15.0, 6.0, 2.5, 1.0, 0.4, 0.15)  # times of diffusion, at mean degree 3
 SMOOTHERS = (2.0, 10.0)  # a of (I + aL)^-1, likewise
+OTHERS = len(SMOOTHERS) + len(HEAT) + 1  # filters besides rho_j and psi_j
 PILOT = len(SMOOTHERS) - 1  # the smoother whose result gates
 GROUP = 4  # probes transformed at a time
 ROUNDING = 1e-15  # coefficients below this part of the largest are 0

@@ -38,7 +38,8 @@ def smooth_weights(graph: Graph, weights: np.ndarray, *, sigma=None) -> np.ndarr
     around = surroundings(graph, own, Usual.of(graph.degrees, own))
     weights = np.ascontiguousarray(weights, dtype=np.float64)
     tops = largest_columns(around, weights)
-    return fitted_weights(around, *fit_of_products(products_in_units(around, weights, tops), tops, len(around) + 6))
+    columns = n_columns(per_node=own is not None)
+    return fitted_weights(around, *fit_of_products(products_in_units(around, weights, tops), tops, columns))
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,18 @@ class Usual:
 
 
 LOCAL, ALONE = 4, 5  # rows of `surroundings`
+SURROUNDINGS, PER_NODE = 6, 3  # how many there are, and how many more with a noise per node
+MADE = 11  # columns of the regression that are made of them; those from ALONE on are columns themselves
 _STRETCH = 2**22  # nodes whose columns are on the device at a time
+
+
+def n_columns(*, per_node: bool) -> int:
+    """Columns of the regression.
+
+    >>> n_columns(per_node=False), n_columns(per_node=True)
+    (12, 15)
+    """
+    return MADE + SURROUNDINGS - ALONE + PER_NODE * per_node
 
 
 def _regression(both: np.ndarray, columns: int) -> np.ndarray:
@@ -77,7 +89,7 @@ def _smooth_on_device(graph: Graph, weights, own: np.ndarray | None):
     if own is None and "around on device" not in graph.memo:
         graph.memo["around on device"] = cp.asarray(surroundings(graph, None, Usual.of(graph.degrees, None)))
     around = graph.memo["around on device"] if own is None else cp.asarray(surroundings(graph, own, Usual.of(graph.degrees, own)))
-    columns = len(around) + 6
+    columns = n_columns(per_node=own is not None)
     stretches = [slice(start, start + _STRETCH) for start in range(0, graph.n, _STRETCH)]
     both = np.zeros((columns, columns + len(weights)))
     for nodes in stretches:
@@ -107,7 +119,7 @@ def surroundings(graph: Graph, own: np.ndarray | None, usual: Usual) -> np.ndarr
     per node its variance here, around, and around that.
     """
     matrix, isolated = graph.adjacency, graph.degrees == 0
-    around = np.ones((6 if own is None else 9, graph.n))
+    around = np.ones((SURROUNDINGS + PER_NODE * (own is not None), graph.n))
     inverse = 1 / np.where(isolated, 1.0, graph.degrees)
 
     def walk(source, target):
@@ -156,13 +168,13 @@ def _features(around, out):
         out[4, i], out[5, i], out[6, i] = local * near, local * inverse_near, local * twice_around[i]
         out[7, i], out[8, i] = local * d * near, local * near / d
         out[9, i], out[10, i] = local * d * inverse_near, local * near * near
-    out[11 : 11 + len(around) - ALONE] = around[ALONE:]
+    out[MADE : MADE + len(around) - ALONE] = around[ALONE:]
 
 
 def largest_columns(around: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """The largest size of each column of the regression, of the weights, of 1 and of the noise around: what their units are made of."""
-    n_columns = len(around) + 6
-    parts = np.zeros((max(len(blocks(weights.shape[1])), 1), n_columns + len(weights) + 2))
+    columns = MADE + len(around) - ALONE
+    parts = np.zeros((max(len(blocks(weights.shape[1])), 1), columns + len(weights) + 2))
     with cores_for(weights.shape[1]):
         _largest(around, weights, parts)
     return parts.max(axis=0)

@@ -129,7 +129,7 @@ def sum_of_rows(shares: np.ndarray, rows: np.ndarray) -> np.ndarray:
         return (beside(shares, rows) @ rows.reshape(len(rows), -1)).reshape(rows.shape[1:])
     out = np.zeros(rows[0].size)
     with cores_for(rows.size):
-        _add_rows(np.asarray(shares, dtype=np.float64), np.ascontiguousarray(rows).reshape(len(rows), -1), out)
+        _add_rows(np.asarray(shares, dtype=np.float64), np.ascontiguousarray(rows).reshape(len(rows), rows[0].size), out)
     return out.reshape(rows.shape[1:])
 
 

@@ -134,7 +134,7 @@ def columns(run: Run, part: int, offset: float, gate: dict[str, Any], constant: 
     rest = np.concatenate([y[None], y - files.load("smooth")])
     scale = np.concatenate([np.sqrt(variances)[None], run.output(part, "scales").load("scale")[n_scales:]])
     kept, spikes = shrunken(rest, scale, sigma * np.array(SPIKES), np.concatenate([variances[None], files.load("left")]))
-    out.save("spikes", kept.reshape(-1, len(own)))
+    out.save("spikes", kept.reshape(len(SPIKES) * len(rest), len(own)))
     del rest, scale, kept
     means = read_array(run.folder / "means.npy")
     parts = [_constants(run, part, means[2], constant), *(files.load(name, whole=False) for name in ("heat", "psi"))]
@@ -151,7 +151,7 @@ def _gated(run: Run, here: Part, frame: ChebyshevFrame, out, facts: dict[str, An
     own, files, n_scales, t = here.own, run.output(here.part, "transform"), frame.n_scales, sigma * np.array(GATED)
     smooth = files.load("probe_smooth")[PILOT :: len(SMOOTHERS)]
     gate = _gate(files.load("smooth")[PILOT], smooth, facts)
-    rho = files.load("probe_rho").reshape(run.kept_probes, n_scales, -1)
+    rho = files.load("probe_rho").reshape(run.kept_probes, n_scales, len(own))
     moves = gate.moves(files.load("cross"), rho)
     weights, scale = files.load("weights")[:n_scales], run.output(here.part, "scales").load("scale")[:n_scales]
     divergence = shrunken(files.load("rho"), scale, t, weights, gate, moves)[1]

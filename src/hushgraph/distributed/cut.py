@@ -1,6 +1,7 @@
 """Which partition each node belongs to: boxes of equal numbers of nodes by coordinates, or ranges of an ordering.
 
-Boxes come from repeated halving along the longer side, at quantiles of a sample, so coordinates need not fit into memory.
+Boxes come from repeated halving along the longer side, at quantiles of a sample, so coordinates need not fit into memory. Of nodes
+with equal coordinates those with lower numbers come first.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ WIDE = 65_536  # partitions
 
 def write_owners(path: Path, n: int, parts: int, owners_of: Callable[[slice], np.ndarray]) -> None:
     """The partition of each node, piece by piece."""
-    write_rows(path, (n,), owner_type(parts), (owners_of(nodes) for nodes in pieces(n)))
+    write_rows(path, (n,), owner_type(parts), (owners_of(nodes) for nodes in pieces(n)), safe=True)
 
 
 def owner_type(parts: int):
@@ -53,38 +54,49 @@ def _boxes(coords, n: int, parts: int) -> Callable[[slice], np.ndarray]:
     if coords.ndim != 2 or len(coords) != n:
         msg = f"coords must be ({n}, 2) or ({n}, 3) numbers, a row per node; got {coords.shape}"
         raise ValueError(msg)
-    sample = np.asarray(coords[:: max(1, n // SAMPLE)], dtype=np.float64)
+    step = max(1, n // SAMPLE)
+    sample = np.asarray(coords[::step], dtype=np.float64)
     if not np.isfinite(sample).all():
         msg = "coords must be finite numbers; some are NaN or infinite; say by='ordering' to do without them"
         raise ValueError(msg)
-    tree = _halved(sample, 0, parts)
+    tree = _halved(sample, np.arange(0, n, step), 0, parts)
 
     def owners(nodes: slice) -> np.ndarray:
         points = np.asarray(coords[nodes], dtype=np.float64)
         found = np.empty(len(points), dtype=np.int64)
-        for part, inside in _leaves(tree, points, np.arange(len(points))):
+        for part, inside in _leaves(tree, points, nodes.start, np.arange(len(points))):
             found[inside] = part
         return found
 
     return owners
 
 
-def _halved(points: np.ndarray, first: int, parts: int):
-    """A number, or (axis, value, what lies up to it, what lies above)."""
+def _halved(points: np.ndarray, nodes: np.ndarray, first: int, parts: int):
+    """A number, or (axis, (value, node), what lies before them, what does not); nodes ascend."""
     if parts == 1:
         return first
     left = parts // 2
     axis = int(np.argmax(np.ptp(points, axis=0))) if len(points) else 0
-    value = float(np.quantile(points[:, axis], left / parts)) if len(points) else 0.0
-    below = points[:, axis] <= value
-    return axis, value, _halved(points[below], first, left), _halved(points[~below], first + left, parts - left)
+    x, cut = points[:, axis], (0.0, 0)
+    if len(x):
+        wanted = len(x) * left // parts
+        value = np.partition(x, wanted)[wanted]
+        cut = float(value), int(nodes[x == value][wanted - np.count_nonzero(x < value)])
+    low = _before(x, nodes, cut)
+    return axis, cut, _halved(points[low], nodes[low], first, left), _halved(points[~low], nodes[~low], first + left, parts - left)
 
 
-def _leaves(tree, points: np.ndarray, here: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+def _before(x: np.ndarray, nodes: np.ndarray, cut: tuple[float, int]) -> np.ndarray:
+    """Which nodes come before the cut, by their coordinates and, where those are equal, by their numbers."""
+    return (x < cut[0]) | ((x == cut[0]) & (nodes < cut[1]))
+
+
+def _leaves(tree, points: np.ndarray, start: int, here: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+    """(partition, places) of points whose first one is the node `start`."""
     if isinstance(tree, int):
         yield tree, here
         return
-    axis, value, low, high = tree
-    below = points[here, axis] <= value
-    yield from _leaves(low, points, here[below])
-    yield from _leaves(high, points, here[~below])
+    axis, cut, low, high = tree
+    before = _before(points[here, axis], start + here, cut)
+    yield from _leaves(low, points, start, here[before])
+    yield from _leaves(high, points, start, here[~before])

@@ -16,13 +16,24 @@ from hushgraph.checks import checked_count, checked_seed, checked_sigma, choose
 from hushgraph.distributed import let, tasks
 from hushgraph.distributed.edges import whole_address
 from hushgraph.distributed.runner import Runner
-from hushgraph.distributed.signals import opened_release, taken, write_part
+from hushgraph.distributed.signals import check_output, is_written, opened_release, read_parts, taken, write_part
 from hushgraph.distributed.size import BASE, Shape
-from hushgraph.distributed.store import VERSION, added, locked, manifest_of, pieces, read_array, read_json, write_json
+from hushgraph.distributed.store import (
+    VERSION,
+    added,
+    locked,
+    manifest_of,
+    pieces,
+    read_array,
+    read_json,
+    remove_drafts,
+    remove_stages,
+    write_json,
+)
 from hushgraph.distributed.tasks import Run
 from hushgraph.distributed.thresholds import least_sure
 from hushgraph.filters import KEPT
-from hushgraph.local_noise import fit_of_products
+from hushgraph.local_noise import fit_of_products, n_columns
 from hushgraph.observation import Noisy
 from hushgraph.progress import Watcher, checked_watcher, reached, watching
 from hushgraph.risk import Law, default_probes
@@ -62,20 +73,13 @@ class DenoisedFiles:
     divergence: float
     unchanged: bool
     timings: dict[str, float]
+    n: int
+    partitions: int
     dashboard: str | None = None
 
     def read(self) -> np.ndarray:
         """The whole signal in node order, in memory."""
-        from hushgraph.distributed.edges import files_of, opened, parquet
-
-        tables = []
-        for path in files_of(self.address):
-            with opened(path) as file:
-                tables.append(parquet().read_table(file))
-        nodes, values = (np.concatenate([np.asarray(table.column(k)) for table in tables]) for k in (0, 1))
-        signal = np.empty_like(values)
-        signal[nodes] = values
-        return signal
+        return read_parts(self.address, self.partitions, self.n, self.folder.name)
 
 
 def denoise(
@@ -115,6 +119,7 @@ def denoise(
         As in `hushgraph.denoise`; "auto" must be told False here, and needs more than 131,072 nodes.
     output : str or Path, optional
         Folder or address (fsspec) for the parquet files of the result, with the columns node and denoised; by default in the work folder.
+        It must not hold other parquet files, such as those of another run.
     client : distributed.Client, optional
         Whose workers run the tasks; None: this process runs them one after the other.
     resume : bool
@@ -219,7 +224,7 @@ def _begun(run: Run, facts: dict[str, Any], output: str | None, again: bool) -> 
     run = replace(run, folder=run.work / "runs" / name)
     if not again:
         with locked(run.folder):
-            _clear(run, facts["partitions"], ())
+            remove_stages(_folders(run, facts))
             for path in ("result.json", "run.json"):
                 (run.folder / path).unlink(missing_ok=True)
     if read_json(run.folder / "run.json") is None:
@@ -238,32 +243,65 @@ def _run_of(work: Path, folder: Path, facts: dict[str, Any]) -> Run:
     return Run(**{**known, **files, "work": work, "folder": folder})
 
 
-def _clear(run: Run, parts: int, kept: tuple[str, ...]) -> None:
-    for part in range(parts):
-        for stage in {**STAGES, **let.STAGES}:
-            if stage not in kept:
-                run.output(part, stage).remove()
+def _folders(run: Run, facts: dict[str, Any]) -> list[Path]:
+    return [run.part_folder(part) for part in range(facts["partitions"])]
+
+
+def _address(run: Run) -> str:
+    """Where the result goes; inside the run's folder unless it was told, so that the folder may move."""
+    return (read_json(run.folder / "run.json") or {}).get("output") or str(run.folder / "denoised")
 
 
 def _carried_out(run: Run, facts: dict[str, Any], client, keep: bool) -> DenoisedFiles:
-    """All stages that are not done yet."""
+    """All stages that are not done yet, or whose result is lost."""
     weights = let.STAGES if run.method in COMBINED else STAGES
     own = {stage: weight for stage, weight in weights.items() if run.scaled or stage not in _SCALED}
     runner = Runner(client, own, run.folder.name)
+    address, folders = _address(run), _folders(run, facts)
+    check_output(run, facts["partitions"], address)
     done = read_json(run.folder / "result.json")
-    if done is None:
+    if done is None or not _is_there(run, facts, address):
         with locked(run.folder):
-            done = _worked_out(run, facts, runner)
-            write_json(run.folder / "result.json", done)
-            if not keep:
-                _clear(run, facts["partitions"], _KEPT)
+            done = None if done is None else _written_again(run, facts, runner, done, address)
+            if done is None:
+                _check_signals(run)
+                remove_drafts(folders)
+                done = {**_worked_out(run, facts, runner, address), "keep": keep}
+                write_json(run.folder / "result.json", done)
+    if not (keep or done["keep"]):  # also after a call that was killed here
+        remove_stages(folders, _KEPT)
     reached(1.0, "write")
     thresholds = None if done["thresholds"] is None else np.array(done["thresholds"])
-    address = done["address"] or str(run.folder / "denoised")
-    return DenoisedFiles(**{**done, "address": address, "thresholds": thresholds}, folder=run.folder, dashboard=runner.dashboard)
+    known = {name: value for name, value in done.items() if name != "keep"} | {"address": address, "thresholds": thresholds}
+    return DenoisedFiles(
+        **known, n=facts["n"], partitions=facts["partitions"], folder=run.folder, dashboard=runner.dashboard
+    )  # fmt: skip
 
 
-def _worked_out(run: Run, facts: dict[str, Any], runner: Runner) -> dict[str, Any]:
+def _check_signals(run: Run) -> None:
+    for name, path in (("signal", run.signal), ("sigma", run.sigma_file)):
+        if path is not None and not path.exists():
+            msg = f"{run.folder} needs the {name} it was begun with, {path}, which is gone; remove the run, and call denoise() with the {name} again"
+            raise ValueError(msg)
+
+
+def _is_there(run: Run, facts: dict[str, Any], address: str) -> bool:
+    """Whether all files of a finished run are."""
+    marks = [run.output(part, "write").known() for part in range(facts["partitions"])]
+    return all(mark is not None and is_written(run, part, address, mark["rows"]) for part, mark in enumerate(marks))
+
+
+def _written_again(run: Run, facts: dict[str, Any], runner: Runner, done: dict[str, Any], address: str) -> dict[str, Any] | None:
+    """The same result with its files, from the signals that are kept; None if they are lost too."""
+    parts = range(facts["partitions"])
+    if not done["unchanged"] and any(run.output(part, "finish").known() is None for part in parts):
+        return None
+    _check_signals(run)
+    runner.run("write", write_part, [(run, part, address, done["unchanged"]) for part in parts])
+    return done
+
+
+def _worked_out(run: Run, facts: dict[str, Any], runner: Runner, address: str) -> dict[str, Any]:
     parts, run_folder = facts["partitions"], run.work
 
     def stage(name: str, task, *more, run: Any = run) -> list[dict[str, Any]]:
@@ -282,10 +320,8 @@ def _worked_out(run: Run, facts: dict[str, Any], runner: Runner) -> dict[str, An
         t = least_sure(run, runner, parts, [one["extremes"] for one in found], run.variance).tolist()
         terms = stage("finish", tasks.finish, t)
     risk = _risk(run, facts["n"], terms, more)
-    stated = read_json(run.folder / "run.json") or {}
-    stage("write", write_part, stated.get("output") or str(run.folder / "denoised"), risk["unchanged"])
-    known = {"address": stated.get("output"), "method": run.method, "sigma": run.sigma, "thresholds": t}
-    return {**known, **risk, "timings": runner.timings}
+    stage("write", write_part, address, risk["unchanged"])
+    return {"method": run.method, "sigma": run.sigma, "thresholds": t, **risk, "timings": runner.timings}
 
 
 def _regressed(run: Run, stage, parts: int) -> tuple[list, list]:
@@ -294,8 +330,7 @@ def _regressed(run: Run, stage, parts: int) -> tuple[list, list]:
     tops = np.max([one["tops"] for one in surveyed], axis=0)
     stage("fit", tasks.fit, tops.tolist(), run=run)
     units = added((run.output(part, "fit") for part in range(parts)), "units")
-    columns = 12 if run.sigma_file is None else 15
-    coefficients, usual = fit_of_products(units, tops, columns)
+    coefficients, usual = fit_of_products(units, tops, n_columns(per_node=run.sigma_file is not None))
     return coefficients.tolist(), usual.tolist()
 
 

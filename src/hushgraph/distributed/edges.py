@@ -50,12 +50,23 @@ def files_of(source) -> list[str]:
         msg = f"edges must be a Graph, or parquet files: a path, pattern, folder, address or a list of them; got {shown(source)}"
         raise TypeError(msg)
     system, path = extra("fsspec.core", name="dask", purpose="files of a distributed run").url_to_fs(str(source))
+    system.invalidate_cache()  # files may have changed since they were listed
     prefix = "" if "file" in np.atleast_1d(system.protocol) else f"{np.atleast_1d(system.protocol)[0]}://"
     found = system.glob(f"{path.rstrip('/')}/*.parquet") if system.isdir(path) else system.glob(path)
     if not found:
         msg = f"there are no parquet files at {shown(str(source))}; expected a file, a pattern, or a folder that holds *.parquet"
         raise FileNotFoundError(msg)
     return [prefix + str(name) for name in sorted(found)]
+
+
+def identity_of(path: str) -> list:
+    """A file with what tells it from another of the same name: its size, and its tag or the time of its last change."""
+    system, place = extra("fsspec.core", name="dask", purpose="files of a distributed run").url_to_fs(path)
+    known = system.info(place)
+    changed = next(
+        (known[key] for key in ("ETag", "etag", "mtime", "LastModified", "last_modified", "created") if key in known), None
+    )
+    return [path, known.get("size"), str(changed)]
 
 
 def columns_of(path: str, weight: str | bool | None) -> Columns:
@@ -175,12 +186,19 @@ def _largest_stated(piece, columns: Columns) -> int | None:
     return max(found, default=-1)
 
 
+def are_files(source) -> bool:
+    """Whether values are in files, and not numbers themselves."""
+    return isinstance(source, str | Path) or (
+        isinstance(source, list | tuple) and len(source) > 0 and all(isinstance(one, str | Path) for one in source)
+    )
+
+
 def values_in(source, n: int, name: str) -> Iterator[tuple[Any, np.ndarray]]:
     """(node numbers or a stretch of nodes, values) of a signal: an array, a .npy file, or parquet files with the columns node and value.
 
     Parquet files without a column of nodes go by position, file after file.
     """
-    if not isinstance(source, str | Path | list | tuple):
+    if not are_files(source):
         yield slice(0, n), source
         return
     if isinstance(source, str | Path) and str(source).endswith(".npy"):
@@ -199,7 +217,13 @@ def values_in(source, n: int, name: str) -> Iterator[tuple[Any, np.ndarray]]:
                 msg = f"{path} must have a column {name!r}, or a single one beside the nodes; it has {names[:20]}"
                 raise ValueError(msg)
             own = name if name in value else value[0]
+            if node is not None and table.schema_arrow.field(node).type not in _integers():
+                msg = f"column {node!r} of {path} must hold node numbers, integers from 0; got {table.schema_arrow.field(node).type}; number the nodes as in the edges"
+                raise ValueError(msg)
             for batch in table.iter_batches(batch_size=PIECE, columns=[own] if node is None else [node, own]):
                 where = slice(place, place + len(batch)) if node is None else numbers_in(batch.column(node))
+                if node is not None and batch.column(node).null_count:
+                    msg = f"column {node!r} of {path} must name a node in each row; {batch.column(node).null_count} rows have none"
+                    raise ValueError(msg)
                 place += len(batch)
                 yield where, numbers_in(batch.column(own))

@@ -15,6 +15,7 @@ from hushgraph.distributed import combining
 from hushgraph.distributed.components import join, label
 from hushgraph.distributed.store import added, pieces, read_array, write_array
 from hushgraph.distributed.tasks import Run
+from hushgraph.filters import OTHERS, SMOOTHERS
 
 STAGES = {
     "labels": 0.5, "transform": 12.0, "survey": 1.0, "fit": 0.5, "scales": 0.5, "gate": 0.2, "columns": 12.0, "finish": 8.0, "write": 0.5,
@@ -77,11 +78,11 @@ def _weights(run: Run, parts: int, n: int, joined, found, made, groups: np.ndarr
     """The weights of least SURE, as `combine.fit` finds them; the divergences; and how optimistic the weights make SURE."""
     products = added((run.output(part, "columns") for part in range(parts)), "products")
     traces = np.sum([one["traces"] for one in found], axis=0) / run.n_probes
-    n_scales = (len(traces) - 11) // 2
+    n_scales = (len(traces) - OTHERS) // 2
+    _, _, psi, heat = np.split(traces, np.cumsum([n_scales, len(SMOOTHERS), n_scales]))
     constant = np.bincount(joined["columns"], groups[1] / np.maximum(groups[0], 1))
     gated, spikes = (np.sum([one[name] for one in made], axis=0) for name in ("gated", "spikes"))
-    names = {"constant": constant, "heat_bands": traces[2 * n_scales + 2 :], "bands": traces[n_scales + 2 : 2 * n_scales + 2]}
-    names |= {"spikes": spikes, "gated": gated}
+    names = {"constant": constant, "heat_bands": heat, "bands": psi, "spikes": spikes, "gated": gated}
     divergence, ends = np.concatenate(list(names.values())), np.cumsum([len(part) for part in names.values()])
     places = {name: np.arange(end - len(part), end) for (name, part), end in zip(names.items(), ends, strict=True)}
     stand_in = SimpleNamespace(

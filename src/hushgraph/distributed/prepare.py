@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, cast, get_args
@@ -13,8 +14,9 @@ import numpy as np
 from hushgraph.adjacency import MAX_NODES, Duplicates
 from hushgraph.checks import checked_count, checked_number, choose
 from hushgraph.distributed import edges as edge_files
+from hushgraph.distributed.bounds import last_step_below, spectrum_of
 from hushgraph.distributed.cut import By, cut_for, write_owners
-from hushgraph.distributed.ghosts import TOLERANCE, Zone, grow
+from hushgraph.distributed.ghosts import Zone, grow
 from hushgraph.distributed.rows import build_rows, sort_piece, write_part_rows
 from hushgraph.distributed.runner import Runner
 from hushgraph.distributed.sample import refuse_small_worlds
@@ -27,25 +29,31 @@ from hushgraph.distributed.store import (
     part_folder,
     read_array,
     read_json,
+    remove_drafts,
     write_array,
     write_json,
 )
 from hushgraph.frame import Damping, frame_of, unit_of
 from hushgraph.graph import Graph
-from hushgraph.partition import Plateau, count_scales
+from hushgraph.partition import Plateau
 from hushgraph.progress import Watcher, checked_watcher, reached, watching
-from hushgraph.spectrum import PRODUCTS, Spectrum, bound_of_quotients
+from hushgraph.spectrum import PRODUCTS
 from hushgraph.sums import sum_of_units, unit_above
 
 MOST_GHOSTS = 3.0  # per owned node, above which partitions do not pay
 EXPECTED_GROWTH = 1.3  # rows per owned node, before they are counted
+REFUSED = "refused.json"  # in a folder whose preparation cannot be: it gives way to another
 STAGES = {"sort": 2.0, "rows": 2.0, "zones": 6.0}  # shares of the time, roughly
 Laplacian = Any
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """A prepared folder: what `denoise` takes."""
+    """A prepared folder: what `denoise` takes.
+
+    `lambda_max` decides the number of scales: it is what was given, or a lower bound on the largest eigenvalue that is close enough for
+    that; `lambda_max_from` says how it was found.
+    """
 
     folder: Path
     n: int
@@ -55,6 +63,7 @@ class Prepared:
     n_scales: int
     lambda_max: float
     lambda_upper: float
+    lambda_max_from: str
     notes: tuple[str, ...]
     timings: dict[str, float]
     dashboard: str | None = None
@@ -125,18 +134,34 @@ def prepare(
         if (known := job.known()) is not None:
             reached(1.0, "zones")
             return known
-        runner = Runner(client, STAGES if job.graph is None else {"zones": 1.0}, job.token)
         with locked(job.work):
-            rows = _rows_of_graph(job) if isinstance(edges, Graph) else _rows_of_files(job, runner)
-            zone = _zone(rows, settings, job.parts)
-            zones = runner.run("zones", grow, [(job.work, part, zone) for part in range(job.parts)])
-            return _finished(job, rows, zones, zone, runner)
+            return _worked_out(job, Runner(client, STAGES if job.graph is None else {"zones": 1.0}, job.token))
+
+
+def _worked_out(job: _Job, runner: Runner) -> Prepared:
+    """All stages that are not done yet."""
+    remove_drafts(_folders(job.work))
+    try:
+        rows = _rows_of_graph(job) if job.graph is not None else _rows_of_files(job, runner)
+        zone = _zone(rows, job.settings, job.parts)
+        zones = runner.run("zones", grow, [(job.work, part, zone) for part in range(job.parts)])
+        found = _finished(job, rows, zones, zone, runner)
+    except ValueError:
+        write_json(job.work / REFUSED, {})
+        raise
+    remove_drafts(_folders(job.work))
+    return found
+
+
+def _folders(work: Path) -> list[Path]:
+    """Where tasks write."""
+    return [work, *(work / "parts").glob("*"), *(work / "pieces").glob("*")]
 
 
 def prepared(workdir) -> Prepared:
     """What a prepared folder holds."""
     work, found = Path(workdir), manifest_of(workdir)
-    names = ("n", "n_edges", "partitions", "growth", "n_scales", "lambda_max", "lambda_upper", "timings")
+    names = ("n", "n_edges", "partitions", "growth", "n_scales", "lambda_max", "lambda_upper", "lambda_max_from", "timings")
     return Prepared(folder=work, notes=tuple(found["notes"]), **{name: found[name] for name in names})
 
 
@@ -190,7 +215,7 @@ class _Job:
         most = nodes_per_partition(shape, memory, EXPECTED_GROWTH)
         parts = -(-n // most) if partitions is None else checked_count("partitions", partitions, 1, n)
         by, owners = cut_for(by, n, parts, coords, graph)
-        source = graph.hash if graph is not None else [[piece[0], piece[3]] for piece in pieces]
+        source = graph.hash if graph is not None else _identities(pieces)
         stated = {"version": VERSION, "n": n, "partitions": parts, "by": by, "source": source, **asdict(settings)}
         begun = _check_folder(work, stated)
         if not begun and graph is None:
@@ -200,6 +225,7 @@ class _Job:
             write_json(work / "preparing.json", stated)
         if not (work / "owner.npy").exists():
             write_owners(work / "owner.npy", n, parts, owners)
+        (work / REFUSED).unlink(missing_ok=True)
         return cls(work, graph, pieces, columns, n, parts, by, settings, memory, _digest(stated))
 
     def known(self) -> Prepared | None:
@@ -209,6 +235,14 @@ class _Job:
 def pieces_and_columns(edges, weight):
     files = edge_files.files_of(edges)
     return edge_files.pieces_of(files), edge_files.columns_of(files[0], weight)
+
+
+def _identities(pieces) -> list:
+    """The edge files with their numbers of rows, such that files that were replaced are noticed."""
+    rows: dict[str, int] = {}
+    for path, *_, count in pieces:
+        rows[path] = rows.get(path, 0) + count
+    return [[*edge_files.identity_of(path), count] for path, count in rows.items()]
 
 
 def count_nodes(n, pieces, columns, coords) -> int:
@@ -249,10 +283,24 @@ def _check_folder(work: Path, stated: dict[str, Any]) -> bool:
         return False
     stated = json.loads(json.dumps(stated))
     other = sorted(name for name in stated if begun.get(name) != stated[name])
-    if other:
-        msg = f"{work} holds another preparation: {', '.join(other)} differ; choose another folder, or remove this one"
+    if other and (work / REFUSED).exists() and not (work / "manifest.json").exists():
+        with locked(work):
+            _give_way(work, other)
+            write_json(work / "preparing.json", stated)
+    elif other:
+        why = " (source: other edges, or edge files that changed since)" if "source" in other else ""
+        msg = f"{work} holds another preparation: {', '.join(other)} differ{why}; choose another folder, or remove this one"
         raise ValueError(msg)
     return True
+
+
+def _give_way(work: Path, other: list[str]) -> None:
+    """Remove what a refused preparation made, unless it only asked for fewer ghosts."""
+    if other != ["most_ghosts"]:
+        (work / "preparing.json").unlink()
+        (work / "owner.npy").unlink(missing_ok=True)
+        for folder in ("parts", "pieces"):
+            shutil.rmtree(work / folder, ignore_errors=True)
 
 
 def _rows_of_graph(job: _Job) -> list[dict[str, Any]]:
@@ -294,18 +342,6 @@ def _zone(rows: list[dict[str, Any]], settings: _Settings, parts: int) -> Zone:
     return Zone(settings.depth, ghosts, uniform, normalized, most, enough)
 
 
-def last_step_below(value: float, base: float) -> float:
-    """Eigenvalues between this and `value`, a bound on them, all make the same number of scales.
-
-    >>> [round(last_step_below(x, 2.0), 6) for x in (8.0, 9.0)], count_scales(4.1), count_scales(8.0), count_scales(8.1)
-    ([4.0, 8.0], 5, 5, 6)
-    """
-    step = 1.0
-    while step * base * (1 + 1e-9) < value:
-        step *= base
-    return step * (1 + 2.5e-9) if value > step else np.inf
-
-
 def most_ghosts_of(parts: int) -> float:
     """Ghosts per owned node above which partitions do not pay: they would hold most of the graph, or cost a multiple of it."""
     return min(MOST_GHOSTS, 0.75 * (parts - 1)) if parts > 1 else MOST_GHOSTS
@@ -320,11 +356,11 @@ def _finished(job: _Job, rows, zones, zone: Zone, runner: Runner) -> Prepared:
     high, low = (sum(one["degree_units"][k] for one in zones) for k in (0, 1))
     total = sum_of_units(high, low, unit)
     scaling = 1.0 if unweighted or zone.normalized else unit_of(total, job.n)
-    spectrum, notes = _spectrum(rows, zones, zone, settings, entries, scaling)
+    spectrum, notes = spectrum_of(rows, zones, zone, settings, entries, scaling)
     bands = (settings.base, settings.plateau, None, 0, settings.n_scales)
     stand_in = cast(Graph, None)
     frame = frame_of(stand_in, spectrum, scaling, cast(Any, settings.laplacian), settings.degree, settings.damping, bands)
-    write_array(job.work / "frame.npy", frame.coefficients)
+    write_array(job.work / "frame.npy", frame.coefficients, safe=True)
     fingerprint = sum(row["fingerprint"] for row in rows) % 2**64
     facts = {
         **json.loads(json.dumps(asdict(settings))),
@@ -340,35 +376,6 @@ def _finished(job: _Job, rows, zones, zone: Zone, runner: Runner) -> Prepared:
     write_json(job.work / "manifest.json", facts)
     found = prepared(job.work)
     return Prepared(**{**found.__dict__, "dashboard": runner.dashboard})
-
-
-def _spectrum(rows, zones, zone: Zone, settings: _Settings, entries: int, unit: float) -> tuple[Spectrum, list[str]]:
-    """The proven bound, to the bit that of the whole graph, and the largest eigenvalue as far as it decides the number of scales."""
-    if entries == 0:
-        return Spectrum(0.0, 0.0, "no edges", "no edges"), []
-    if zone.normalized:
-        upper, upper_from = 2.0, "theorem: spectrum in [0, 2] (proven)"
-    else:
-        quotients = np.zeros((len(zones), PRODUCTS))
-        for k, one in enumerate(zones):
-            quotients[k, : len(one["quotients"])] = one["quotients"]
-        upper = bound_of_quotients(quotients.max(axis=0), max(row["longest"] for row in rows))
-        upper_from = f"Collatz-Wielandt, {PRODUCTS} products (proven)"
-    if settings.lambda_max is not None:
-        top = checked_number(
-            "lambda_max", settings.lambda_max, f"above 0 and at most {upper:g}, the proven bound", above=0, most=upper
-        )
-        return Spectrum(top, upper, "given", upper_from), []
-    top = min(max(one["eigenvalue"] for one in zones), upper)
-    top_from = f"the largest of {len(zones)} partitions with their ghosts (Lanczos, relative tolerance {TOLERANCE:g}): a lower bound; it says the number of scales"
-    fewest, most = (count_scales(unit * value, base=settings.base) for value in (top, min(top * (1 + 2 * TOLERANCE), upper)))
-    notes = []
-    if fewest != most and settings.n_scales is None:
-        notes.append(
-            f"lambda_max is at least {unit * top:.6g}, so close to a power of base={settings.base:g} that the number of scales may be {fewest} or "
-            f"{most}; {fewest} were taken; pass lambda_max= or n_scales= to say which"
-        )
-    return Spectrum(top, upper, top_from, upper_from), notes
 
 
 def _hash_of(path: Path) -> str:

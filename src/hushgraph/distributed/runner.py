@@ -6,14 +6,13 @@ import errno
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from hushgraph.contents import extra
 from hushgraph.origins import raised_here
 from hushgraph.progress import between, reached
 
-RETRIES = 3  # of a task that fails; one whose worker dies runs again anyway
+RETRIES = 3  # of a task that cannot read or write; one whose worker dies runs again as often as Dask's `allowed-failures` says
 _one = threading.Lock()  # a task takes all threads of its worker, and its memory
 
 
@@ -50,38 +49,51 @@ class Runner:
         return found
 
     def _there(self, stage: str, task, jobs) -> list[dict[str, Any]]:
-        distributed = dask_distributed()
-        futures = [
-            self.client.submit(on_worker, task, *job, key=f"{stage}-{k}-{self.token}", retries=RETRIES, pure=False)
-            for k, job in enumerate(jobs)
-        ]
+        """Dask runs a task again whose worker died. One that could not read or write is submitted again; other errors would come again."""
+        tries = [0] * len(jobs)
+
+        def submitted(k: int):
+            key = f"{stage}-{k}{f'-{tries[k]}' if tries[k] else ''}-{self.token}"
+            return self.client.submit(on_worker, task, *jobs[k], key=key, pure=False)
+
+        futures = [submitted(k) for k in range(len(jobs))]
+        places = {future.key: k for k, future in enumerate(futures)}
         try:
             reached(0.0, stage)
-            for k, future in enumerate(distributed.as_completed(futures)):
-                _check(future)
-                reached((k + 1) / len(jobs), stage)
+            done, waiting = 0, dask_distributed().as_completed(futures)
+            for future in waiting:
+                k = places[future.key]
+                if future.status != "error":
+                    done += 1
+                    reached(done / len(jobs), stage)
+                    continue
+                error = future.exception()
+                if not isinstance(error, OSError) or error.errno == errno.ENOSPC or tries[k] == RETRIES:
+                    raise _plain(error)
+                tries[k] += 1
+                futures[k] = submitted(k)
+                places[futures[k].key] = k
+                waiting.add(futures[k])
             return self.client.gather(futures)
         finally:
             self.client.cancel(futures)
 
 
-@dataclass(frozen=True)
-class Refused:
-    """What hushgraph itself says against a task; running it again would not help."""
+class RefusedError(Exception):
+    """Around an error that hushgraph itself raised in a task."""
 
-    error: ValueError
+    def __init__(self, error: ValueError):
+        super().__init__(error)
+        self.error = error
 
 
-def _check(future) -> None:
-    """Raise here what a task was refused for, so that it reads as on one machine."""
-    try:
-        found = future.result()
-    except OSError as error:
-        if error.errno != errno.ENOSPC:
-            raise
-        raise OSError(errno.ENOSPC, error.strerror) from None
-    if isinstance(found, Refused):
-        raise found.error
+def _plain(error: BaseException) -> BaseException:
+    """What a task failed by, so that it reads as on one machine."""
+    if isinstance(error, RefusedError):
+        return error.error
+    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+        return OSError(errno.ENOSPC, error.strerror)
+    return error
 
 
 def on_worker(task, *job):
@@ -97,7 +109,7 @@ def on_worker(task, *job):
         except ValueError as error:
             if not raised_here(error.__traceback__):
                 raise
-            return Refused(error.with_traceback(None))
+            raise RefusedError(error.with_traceback(None)) from None
         finally:
             numba.set_num_threads(before)
 

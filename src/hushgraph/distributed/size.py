@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass
 
 from hushgraph.checks import checked_number, shown
+from hushgraph.filters import OTHERS
 
 BASE = 0.29e9  # bytes of a process with its compiled code, before any data
 COMPILING = 0.06e9  # and while it compiles what was never run on its machine: room that partitions leave
@@ -50,7 +51,7 @@ class Shape:
     @property
     def n_filters(self) -> int:
         """Filters that candidates are made of, for methods that combine them."""
-        return 2 * self.n_scales + 11 if self.method in ("let", "auto") else 0
+        return 2 * self.n_scales + OTHERS if self.method in ("let", "auto") else 0
 
     @property
     def layout(self) -> float:

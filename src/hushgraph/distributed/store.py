@@ -1,7 +1,7 @@
 """Files as the only state: arrays written whole or not at all, marks that say which work is done, and the manifest.
 
-A file is written under another name and renamed. A task writes its mark last, with the sizes of its files: what a killed task leaves
-behind has no mark, or does not fit it, and the task runs again.
+A file is written under another name and renamed. A task writes its mark last, with the sizes of its files, when they are safely on
+disk: what a killed task or a loss of power leaves behind has no mark, or does not fit it, and the task runs again.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def locked(folder: Path) -> Iterator[None]:
 @contextmanager
 def drafted(path: Path, *, safe: bool = False) -> Iterator[Any]:
     """A file to write to that takes its place when the block ends without an error; `safe` also survives a loss of power."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    _make(path.parent)
     draft = path.with_name(f".{path.name}.{os.getpid()}.{os.urandom(4).hex()}.tmp")
     try:
         with room_for(path), draft.open("wb") as file:
@@ -64,10 +64,32 @@ def drafted(path: Path, *, safe: bool = False) -> Iterator[Any]:
             if safe:
                 os.fsync(file.fileno())
         draft.replace(path)
+        if safe:
+            settle(path.parent)
     except BaseException:
         with suppress(OSError):
             draft.unlink()
         raise
+
+
+def _make(folder: Path) -> None:
+    """The folder and those above it, such that a loss of power does not take them away with what is in them."""
+    if not folder.is_dir():
+        _make(folder.parent)
+        folder.mkdir(exist_ok=True)
+        settle(folder.parent)
+
+
+def settle(path: Path) -> None:
+    """Wait until a file, or what a folder lists, is on disk."""
+    try:
+        number = os.open(path, os.O_RDONLY)
+    except PermissionError:  # of folders, where the system cannot open them
+        return
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)
 
 
 def write_array(path: Path, array: np.ndarray, *, safe: bool = False) -> None:
@@ -141,7 +163,11 @@ class Output:
         return mark["facts"]
 
     def done(self, facts: dict[str, Any]) -> dict[str, Any]:
-        """Write the mark; returns the facts as they will be read again."""
+        """Write the mark, after all that it vouches for; returns the facts as they will be read again."""
+        for name in self._sizes:
+            settle(self.path(name))
+        if self._sizes:
+            settle(self.folder)
         write_json(self.folder / f"{self.stage}.json", {"files": self._sizes, "facts": facts})
         return json.loads(json.dumps(facts))
 
@@ -149,6 +175,22 @@ class Output:
         """The mark first, then the arrays."""
         for path in [self.folder / f"{self.stage}.json", *self.folder.glob(f"{self.stage}.*.npy")]:
             path.unlink(missing_ok=True)
+
+
+def remove_drafts(folders: Iterable[Path]) -> None:
+    """What killed tasks left half-written. No task may be at work in these folders."""
+    for folder in folders:
+        for path in folder.glob(".*.tmp"):
+            path.unlink(missing_ok=True)
+
+
+def remove_stages(folders: Iterable[Path], kept: Iterable[str] = ()) -> None:
+    """The files of all stages but these, marks first; and drafts."""
+    for folder in folders:
+        remove_drafts([folder])
+        for path in sorted(folder.glob("*.*"), key=lambda path: path.suffix != ".json"):
+            if path.name.split(".")[0] not in kept:
+                path.unlink(missing_ok=True)
 
 
 def added(outputs: Iterable[Output], name: str) -> np.ndarray:

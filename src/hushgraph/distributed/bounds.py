@@ -1,0 +1,54 @@
+"""What the partitions say of the spectrum together: the proven bound, and an eigenvalue that decides the number of scales."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from hushgraph.checks import checked_number
+from hushgraph.distributed.ghosts import TOLERANCE, Zone
+from hushgraph.partition import count_scales
+from hushgraph.spectrum import PRODUCTS, Spectrum, bound_of_quotients
+
+
+def last_step_below(value: float, base: float) -> float:
+    """Eigenvalues between this and `value`, a bound on them, all make the same number of scales.
+
+    >>> [round(last_step_below(x, 2.0), 6) for x in (8.0, 9.0)], count_scales(4.1), count_scales(8.0), count_scales(8.1)
+    ([4.0, 8.0], 5, 5, 6)
+    """
+    step = 1.0
+    while step * base * (1 + 1e-9) < value:
+        step *= base
+    return step * (1 + 2.5e-9) if value > step else np.inf
+
+
+def spectrum_of(rows, zones, zone: Zone, settings: Any, entries: int, unit: float) -> tuple[Spectrum, list[str]]:
+    """The proven bound, to the bit that of the whole graph, and the largest eigenvalue as far as it decides the number of scales."""
+    if entries == 0:
+        return Spectrum(0.0, 0.0, "no edges", "no edges"), []
+    if zone.normalized:
+        upper, upper_from = 2.0, "theorem: spectrum in [0, 2] (proven)"
+    else:
+        quotients = np.zeros((len(zones), PRODUCTS))
+        for k, one in enumerate(zones):
+            quotients[k, : len(one["quotients"])] = one["quotients"]
+        upper = bound_of_quotients(quotients.max(axis=0), max(row["longest"] for row in rows))
+        upper_from = f"Collatz-Wielandt, {PRODUCTS} products (proven)"
+    if settings.lambda_max is not None:
+        top = checked_number(
+            "lambda_max", settings.lambda_max, f"above 0 and at most {upper:g}, the proven bound", above=0, most=upper
+        )
+        return Spectrum(top, upper, "given", upper_from), []
+    top = min(max(one["eigenvalue"] for one in zones), upper)
+    until = "until the number of scales was certain" if top > zone.enough else f"to a relative tolerance of {TOLERANCE:g}"
+    top_from = f"a lower bound: the largest of {len(zones)} partitions with their ghosts, each by Lanczos {until}"
+    fewest, most = (count_scales(unit * value, base=settings.base) for value in (top, min(top * (1 + 2 * TOLERANCE), upper)))
+    notes = []
+    if fewest != most and settings.n_scales is None:
+        notes.append(
+            f"lambda_max is at least {unit * top:.6g}, so close to a power of base={settings.base:g} that the number of scales may be {fewest} or "
+            f"{most}; {fewest} were taken; pass lambda_max= or n_scales= to say which"
+        )
+    return Spectrum(top, upper, top_from, upper_from), notes
