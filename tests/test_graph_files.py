@@ -28,7 +28,7 @@ ODD_NAMES = ["1", "007", 'say "a"', "a,b", " a", "#a", "ü\t<&>", "-0", "None"]
 def written(tmp_path, name, text):
     path = tmp_path / name
     content = text if isinstance(text, bytes) else text.encode()
-    path.write_bytes(gzip.compress(content) if name.endswith(".gz") and not isinstance(text, bytes) else content)
+    path.write_bytes(gzip.compress(content, mtime=0) if name.endswith(".gz") and not isinstance(text, bytes) else content)
     return path
 
 
@@ -330,10 +330,10 @@ MTX = "%%MatrixMarket matrix coordinate real general\n"
         ("a.gml", 'graph [ node [ id 1 label "a ] ]', "quotation marks"),
         ("a.npz", b"PK but not really", "truncated, damaged or no .npz"),
         ("a.parquet", b"PAR1 but not PAR1", "truncated, damaged or no parquet"),
-        ("a.csv.gz", gzip.compress(b"source,target\n" + b"1,2\n" * 99)[:-12], "truncated"),
+        ("a.csv.gz", gzip.compress(b"source,target\n" + b"1,2\n" * 99, mtime=0)[:-12], "truncated"),
         ("a.csv.gz", b"source,target\n1,2\n", "not gzip"),
-        ("a.npz.gz", gzip.compress(b"x" * 999)[:-12], "truncated"),
-        ("a.graphml.gz", gzip.compress(b"<graphml/>")[:-5], "truncated"),
+        ("a.npz.gz", gzip.compress(b"x" * 999, mtime=0)[:-12], "truncated"),
+        ("a.graphml.gz", gzip.compress(b"<graphml/>", mtime=0)[:-5], "truncated"),
         ("a.xyz", "1 2\n", "must end in"),
     ],
 )
