@@ -6,7 +6,7 @@ import numpy as np
 
 import hushgraph as hg
 from hushgraph.distributed.cut import cut_for
-from hushgraph.distributed.plan import _count_ghosts
+from hushgraph.distributed.sample import _count_ghosts
 
 DEPTHS = (1, 3, 10, 30, 100)
 NODES, PARTS = 200_000, 8
