@@ -240,6 +240,14 @@ def test_commands(tmp_path, monkeypatch):
     np.testing.assert_array_equal(facts["thresholds"], one.thresholds)
     assert len(list((tmp_path / "clean").glob("*.parquet"))) == 2
     assert run("resume", "work")[1]["risk"] == facts["risk"]
+    np.save("sigma.npy", np.linspace(0.5, 1.5, graph.n))
+    code, facts = run("denoise", "work", "noisy.npy", "--sigma", "sigma.npy", "--method", "sgwt_sure")
+    np.testing.assert_array_equal(
+        facts["thresholds"], hg.denoise(graph, noisy, sigma=np.load("sigma.npy"), method="sgwt_sure").thresholds
+    )
+    code, facts = run("denoise", "work", "noisy.npy", "--sigma", "1", "--method", "auto")
+    assert code == 2
+    assert "use 'let' or 'sgwt_scaled'" in facts["error"]
     code, facts = run("prepare", "edges", "--work", "work", "--partitions", "3")
     assert code == 2
     assert "another preparation" in facts["error"]

@@ -37,6 +37,7 @@ class Method(StrEnum):
     sgwt_sure = "sgwt_sure"
     sgwt_scaled = "sgwt_scaled"
     let = "let"
+    auto = "auto"
 
 
 Edges = Annotated[
@@ -189,8 +190,10 @@ def denoise(
         list[str], typer.Argument(metavar="SIGNAL...", help="A .npy file, or parquet files with columns node and value.")
     ],
     *,
-    sigma: Annotated[float, typer.Option(help="Standard deviation of the noise.")],
-    method: Annotated[Method, typer.Option(help="As in hushgraph denoise.")] = Method.sgwt_scaled,
+    sigma: Annotated[str, typer.Option(help="Standard deviation of the noise, or a file like the signal with one per node.")],
+    method: Annotated[
+        Method, typer.Option(help="As in hushgraph denoise; auto looks at the signal once, and wants more than 131,072 nodes.")
+    ] = Method.sgwt_scaled,
     seed: Annotated[int, typer.Option(help="Of the probes.")] = 0,
     nonnegative: Annotated[bool, typer.Option("--nonnegative", help="Negative values become 0.")] = False,
     integer: Annotated[bool, typer.Option("--integer", help="Round to whole numbers.")] = False,
@@ -207,11 +210,13 @@ def denoise(
     with open_terminal("distributed denoise", as_json=as_json, quiet=quiet) as terminal:
         terminal.stopped = f"hushgraph distributed resume {work} goes on with it"
         with cluster.client(terminal) as client, terminal.watching("Denoising"):
+            from hushgraph.checks import is_number
             from hushgraph.distributed.denoise import denoise as denoised_of
 
             found = denoised_of(
-                work, signal[0] if len(signal) == 1 else signal, sigma=sigma, method=method.value, seed=seed, nonnegative=nonnegative,
-                integer=integer, output=output, client=client, resume=not anew, keep=keep,
+                work, signal[0] if len(signal) == 1 else signal, sigma=float(sigma) if is_number(sigma) else sigma, method=method.value,
+                refine=False if method == Method.auto else None, seed=seed, nonnegative=nonnegative, integer=integer, output=output,
+                client=client, resume=not anew, keep=keep,
             )  # fmt: skip
         _tell(terminal, found)
 

@@ -15,7 +15,7 @@ from numba import njit
 from hushgraph.distributed.cut import By, cut_for
 from hushgraph.distributed.edges import Columns, read_piece
 from hushgraph.distributed.ghosts import TooManyGhostsError
-from hushgraph.distributed.size import BASE
+from hushgraph.distributed.size import BASE, QUICK
 from hushgraph.distributed.store import pieces
 from hushgraph.graph import Graph
 from hushgraph.partition import count_scales
@@ -25,7 +25,6 @@ WHOLE = 40_000_000  # edges up to which the whole graph is read
 REGION = 4_000_000  # nodes of the region that is read of larger ones
 LOOKED_AT = 3  # partitions whose ghosts are counted
 LEAKY = 0.05  # share of a region's edges that leave it, above which it is no region
-QUICK = 2_000_000  # edges up to which ghosts are counted before a graph is prepared
 FEW = 3  # pieces of the edges that are looked at of larger ones
 PER_EDGE = 80  # bytes, to count ghosts in the whole graph
 

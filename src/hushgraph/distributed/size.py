@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from hushgraph.checks import checked_number, shown
 from hushgraph.filters import OTHERS
 
-BASE = 0.29e9  # bytes of a process with its compiled code, before any data
-COMPILING = 0.06e9  # and while it compiles what was never run on its machine: room that partitions leave
+BASE = 0.32e9  # bytes of a process with its compiled code, before any data
+COMPILING = 0.03e9  # and while it compiles what was never run on its machine: room that partitions leave
+QUICK = 2_000_000  # edges up to which all ghosts of a few partitions are counted before a graph is prepared
 USUAL, LEAST = 5_000_000, 20_000  # nodes that a partition owns, where memory allows; and at least, unless partitions= says so
 _UNITS = {"": 1.0, "b": 1.0, "kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12, "kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40}
 
@@ -105,8 +106,9 @@ class Cost:
 
     @property
     def prepare(self) -> float:
-        """Sorting edges, building rows, growing zones, the spectrum."""
-        return 1e-6 * (self.edges * 0.18 + self.rows * (0.2 + 0.17 * self.shape.entries))
+        """A look for small worlds, sorting edges, building rows, growing zones, the spectrum."""
+        look = 0.35 * self.edges * (self.edges <= QUICK)
+        return 1e-6 * (look + self.edges * 0.18 + self.rows * (0.2 + 0.17 * self.shape.entries))
 
     @property
     def denoise(self) -> float:
