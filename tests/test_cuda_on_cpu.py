@@ -72,9 +72,11 @@ GRAPHS = {
 }
 
 
-@pytest.mark.parametrize("name", GRAPHS)
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("terms", [4, 51])  # several batches in turn, or one
+@pytest.mark.parametrize(
+    ("name", "dtype", "terms"),  # several batches of terms in turn, or one
+    [("streets", np.float64, 4), ("streets", np.float32, 51), ("weighted", np.float64, 51), ("weighted", np.float32, 4),
+     ("hub", np.float64, 4), ("hub", np.float32, 51), ("one node", np.float64, 4)],
+)  # fmt: skip
 def test_transforms_have_the_bits_of_the_processor(cp, monkeypatch, name, dtype, terms):
     graph = GRAPHS[name]()
     monkeypatch.setattr(gpu, "TERMS", terms)

@@ -16,6 +16,7 @@ from hushgraph.distributed import denoise, prepare, resume
 from hushgraph.distributed.store import read_json
 
 from .distributed_cases import ANY, assert_equal, noisy_on, write_edges
+from .interrupts import heard
 
 pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
 pytest.importorskip("fsspec")
@@ -206,7 +207,9 @@ def test_a_command_that_is_stopped_says_how_to_go_on(grid, tmp_path):
 def _stopped_command(folder, runs):
     words = ["distributed", "denoise", "work", "noisy.npy", "--sigma", "1", "--workers", "1"]
     command = [sys.executable, "-c", "from hushgraph.cli import app\nif __name__ == '__main__': app()", *words]
-    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
+    process = subprocess.Popen(
+        command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True, preexec_fn=heard
+    )
     limit = time.monotonic() + 60
     while not list(runs.glob("*/run.json")) and time.monotonic() < limit:
         time.sleep(0.01)

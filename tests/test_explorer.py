@@ -39,6 +39,8 @@ from hushgraph.privacy import (
     simulate,
 )
 
+from .interrupts import heard
+
 TOKEN, PORT = "a-token", 8123
 HOST = f"127.0.0.1:{PORT}"
 QUICK = {"epsilon": 0.5, "method": "let"}
@@ -350,7 +352,7 @@ except KeyboardInterrupt:
 
 def test_ctrl_c_while_a_release_is_on_its_way_does_not_lose_it(tmp_path):
     command = [sys.executable, "-c", ENDING, str(tmp_path / "budget.db")]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heard) as process:
         try:
             url, token = process.stdout.readline().split("#token=")
             order = {"epsilon": 0.5, "number": 1, "public_graph": True}
