@@ -150,10 +150,7 @@ def _cells(x, g, scale, variance, beta):
     x, g, scale = (None if part is None else np.asarray(inside(part), dtype=np.float64) for part in (x, g, scale))
     known, cells, members = np.zeros((len(x), 7)), np.zeros((len(x), sure_bins.BINS * sure_bins.FINER, 5)), [np.zeros((4, 0))]
     for j in range(len(x)):
-        z = np.abs(x[j])
-        if scale is not None:
-            reached = np.divide(z, scale[j], out=np.zeros_like(z), where=scale[j] > 0)
-            z = np.where(scale[j] > 0, reached, np.where(z == 0, 0.0, -1.0))
+        z = sure_bins.sizes(x[j], None if scale is None else scale[j])
         top, *sizes = sure_bins.extremes(z, x[j], g[j])
         known[j, 0] = top
         if top > 0:

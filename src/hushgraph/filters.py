@@ -101,7 +101,7 @@ class Filters:
 
     def apply(self, signal: np.ndarray) -> Parts:
         """All filters of one signal (n,)."""
-        return self.split(_forward(self.frame, self.coefficients, signal[None])[0])
+        return self.split(filtered(self.frame, self.coefficients, signal[None])[0])
 
     def split(self, rows: np.ndarray) -> Parts:
         """Rows in the order of the coefficients, by kind."""
@@ -109,23 +109,23 @@ class Filters:
 
     def wavelets(self, signals: np.ndarray) -> np.ndarray:
         """rho_j(L) x alone: (m, n) -> (m, n_scales, n)."""
-        return _forward(self.frame, self.coefficients[: self.n_scales], signals)
+        return filtered(self.frame, self.coefficients[: self.n_scales], signals)
 
     def synthesize_each(self, bands: np.ndarray) -> np.ndarray:
         """rho_j(L) of each band by itself, in place: (m, n_scales, n)."""
         for j in range(self.n_scales):
             band = namespace(bands).ascontiguousarray(bands[:, j])
-            bands[:, j] = _forward(self.frame, self.coefficients[j : j + 1], band)[:, 0]
+            bands[:, j] = filtered(self.frame, self.coefficients[j : j + 1], band)[:, 0]
         return bands
 
     def synthesize(self, bands: np.ndarray, last: np.ndarray | None = None) -> np.ndarray:
         """sum_j rho_j(L) F_j: (m, n_scales, n) -> (m, n); one band more if `last` has the coefficients of its filter."""
         rows = self.coefficients[: self.n_scales]
-        return _inverse(self.frame, rows if last is None else np.concatenate([rows, last[None]]), bands)
+        return synthesized(self.frame, rows if last is None else np.concatenate([rows, last[None]]), bands)
 
     def polynomial(self, coefficients: np.ndarray, signals: np.ndarray) -> np.ndarray:
         """One polynomial of several signals: (m, n) -> (m, n)."""
-        return _forward(self.frame, coefficients[None], signals)[:, 0]
+        return filtered(self.frame, coefficients[None], signals)[:, 0]
 
 
 def coefficients_of(frame: ChebyshevFrame, total_degree: float, linked: int) -> np.ndarray:
@@ -150,12 +150,14 @@ def _scale(frame: ChebyshevFrame) -> float:
     return 2 * frame.unit / frame.lambda_upper
 
 
-def _forward(frame: ChebyshevFrame, coefficients: np.ndarray, planes: np.ndarray) -> np.ndarray:
+def filtered(frame: ChebyshevFrame, coefficients: np.ndarray, planes: np.ndarray) -> np.ndarray:
+    """Each polynomial of each signal: (m, n) -> (m, filters, n)."""
     kernels, layout = engine(frame, planes)
     return kernels.forward(layout, coefficients, planes, _scale(frame))
 
 
-def _inverse(frame: ChebyshevFrame, coefficients: np.ndarray, bands: np.ndarray) -> np.ndarray:
+def synthesized(frame: ChebyshevFrame, coefficients: np.ndarray, bands: np.ndarray) -> np.ndarray:
+    """Each polynomial of its band, summed: (m, filters, n) -> (m, n)."""
     kernels, layout = engine(frame, bands)
     return kernels.inverse(layout, coefficients, bands, _scale(frame))
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import numpy as np
 from numba import njit, prange
@@ -42,11 +43,8 @@ class Gate:
     def of(cls, seen: Observation) -> Gate:
         p, n = seen.parts.smooth[PILOT], seen.graph.n
         mean = float(block_sum(p)) / n
-        z = p - mean
-        spread = float(np.sqrt(block_dots(z[None], z[None])[0] / n))
-        z *= 1 / spread if spread > 1e-9 * abs(mean) else 0.0  # else it is rounding
-        gate = 1 / (1 + np.exp(-STEEPNESS * z)) if on_device(z) else expit(STEEPNESS * z)
-        slope = STEEPNESS / spread * gate * (1 - gate) if z.any() else np.zeros_like(p)
+        apart = p - mean
+        gate, z, slope = opened(p, mean, float(np.sqrt(block_dots(apart[None], apart[None])[0] / n)))
         smooth = namespace(p).ascontiguousarray(seen.filters.probes.smooth[:, PILOT])
         shift = block_sum(smooth.T) / n
         return cls(gate, z, slope, smooth, shift, block_dots(smooth, np.broadcast_to(z, smooth.shape)) / n)
@@ -60,6 +58,19 @@ class Gate:
         with cores_for(out.size):
             _moves(cross, rho, self.z, self.slope, self.shift, self.stretch, out)
         return out
+
+
+def per_spread(mean: float, spread: float) -> float:
+    """One over the spread of the pilot, or 0 where that is rounding."""
+    return 1 / spread if spread > 1e-9 * abs(mean) else 0.0
+
+
+def opened(p, mean: float, spread: float) -> tuple[Any, Any, Any]:
+    """How far the gate is open, z, and the derivative by p; the gate does not move where there is no spread."""
+    z = p - mean
+    z *= per_spread(mean, spread)
+    gate = 1 / (1 + np.exp(-STEEPNESS * z)) if on_device(z) else expit(STEEPNESS * z)
+    return gate, z, STEEPNESS / spread * gate * (1 - gate) if per_spread(mean, spread) else np.zeros_like(z)
 
 
 @njit(cache=True, parallel=True)

@@ -29,12 +29,19 @@ def least_sure(x, g, scale, variance, beta):
     """For each row the candidate with the least SURE."""
     best = np.zeros(len(x))
     for j in prange(len(x)):
-        z = np.abs(x[j])
-        if scale is not None:
-            for i in range(len(z)):  # scale 0 is never reached by a threshold: out of the way, below every candidate
-                z[i] = z[i] / scale[j, i] if scale[j, i] > 0 else 0.0 if z[i] == 0 else -1.0
+        z = sizes(x[j], None if scale is None else scale[j])
         best[j] = _least_sure_of_row(z, x[j], g[j], variance, beta)
     return best
+
+
+@njit(cache=True)
+def sizes(x, scale):
+    """|x|, or |x| / scale; scale 0 is never reached by a threshold: -1, out of the way, below every candidate."""
+    z = np.abs(x)
+    if scale is not None:
+        for i in range(len(z)):
+            z[i] = z[i] / scale[i] if scale[i] > 0 else 0.0 if z[i] == 0 else -1.0
+    return z
 
 
 @njit(cache=True)

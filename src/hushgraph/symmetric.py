@@ -38,7 +38,7 @@ def symmetric_rows(pairs: np.ndarray, values: np.ndarray | None, n: int, duplica
     weights = np.empty(0) if values is None else np.ascontiguousarray(values, dtype=np.float64)
     starts, neighbours, data = _both_ways(pairs, weights, n, form(0))
     starts, neighbours, data = _mirrored(starts, neighbours, data)
-    size, i, j, one, other = _merged(starts, neighbours, data, MERGING[duplicates])
+    size, i, j, one, other = merged(starts, neighbours, data, MERGING[duplicates])
     if size < 0:
         msg = (
             f"edge ({i}, {j}) is given more than once with different weights ({one:g} and {other:g}); say duplicates='sum' or 'max'"
@@ -88,7 +88,7 @@ def _mirrored(starts, neighbours, data):
 
 
 @njit(cache=True)
-def _merged(starts, neighbours, data, merging):
+def merged(starts, neighbours, data, merging):
     """Entries given twice become one, in place; (number left, ...), or (-1, the edge, its two weights) where they disagree."""
     size, begin = 0, 0
     for i in range(len(starts) - 1):

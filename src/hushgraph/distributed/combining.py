@@ -9,19 +9,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.special import expit
 
 from hushgraph.candidates import GATED, SPIKES
 from hushgraph.distributed.components import groups_of
 from hushgraph.distributed.ghosts import Part
 from hushgraph.distributed.store import manifest_of, read_array
 from hushgraph.distributed.tasks import Run
-from hushgraph.filters import GROUP, PILOT, SMOOTHERS, accumulate, coefficients_of
+from hushgraph.filters import GROUP, PILOT, SMOOTHERS, accumulate, coefficients_of, filtered, synthesized
 from hushgraph.frame import ChebyshevFrame
-from hushgraph.gated import STEEPNESS, Gate, add_moved, shrunken
-from hushgraph.kernels import cpu
+from hushgraph.gated import Gate, add_moved, opened, per_spread, shrunken
 from hushgraph.kernels.cpu import cores_for
-from hushgraph.risk import probes
 from hushgraph.shrink import james_stein
 from hushgraph.sums import block_dots, block_products_of, block_sum, sum_of_rows
 
@@ -30,16 +27,6 @@ def filters(run: Run, frame: ChebyshevFrame) -> np.ndarray:
     """Coefficients of all filters, in the order of `Filters`."""
     facts = manifest_of(run.work)
     return coefficients_of(frame, facts["mean_degree"] * facts["n"] if facts["linked"] else 0.0, facts["linked"])
-
-
-def _forward(frame: ChebyshevFrame, coefficients: np.ndarray, planes: np.ndarray) -> np.ndarray:
-    return cpu.forward(frame.graph.layout(frame.laplacian), coefficients, planes, 2 * frame.unit / frame.lambda_upper)
-
-
-def _eps(run: Run, here: Part) -> np.ndarray:
-    noise = run.noise(here.nodes)
-    eps = probes(here.n, run.n_probes, law=run.law, seed=run.seed, nodes=here.nodes)
-    return eps if noise.per_node is None else eps * noise.per_node
 
 
 def transform_all(run: Run, part: int, offset: float) -> dict[str, Any]:
@@ -51,18 +38,18 @@ def transform_all(run: Run, part: int, offset: float) -> dict[str, Any]:
     frame, own = run.frame(here), here.own
     n_scales, theta = frame.n_scales, filters(run, frame)
     y = run.values(here.nodes).astype(np.float64) - offset
-    rows = _forward(frame, theta, y[None])[0]
+    rows = filtered(frame, theta, y[None])[0]
     cuts = np.cumsum([n_scales, len(SMOOTHERS), n_scales])
     for name, some in zip(("rho", "smooth", "psi", "heat"), np.split(rows, cuts), strict=True):
         out.save(name, some[:, own])
     pilot = float(block_sum(rows[n_scales + PILOT][own]))
     del rows
-    eps, few = _eps(run, here), n_scales + len(SMOOTHERS)
+    eps, few = run.probes(here), n_scales + len(SMOOTHERS)
     sums, traces = np.empty((2 * few, here.n)), np.zeros(len(theta))
     rho, smooth = [], []
     for start in range(0, run.n_probes, GROUP):
         group = eps[start : start + GROUP]
-        moved = _forward(frame, theta, group)
+        moved = filtered(frame, theta, group)
         traces += sum(
             block_dots(row[:, own], np.broadcast_to(one[own], (len(theta), len(own))))
             for row, one in zip(moved, group, strict=True)
@@ -101,14 +88,8 @@ def gate_sums(run: Run, part: int, mean: float) -> dict[str, Any]:
 
 def _gate(pilot: np.ndarray, smooth: np.ndarray, facts: dict[str, Any]) -> Gate:
     """As `Gate.of`, on some nodes."""
-    mean, spread = facts["mean"], facts["spread"]
-    z = pilot - mean
-    is_flat = not spread > 1e-9 * abs(mean)
-    z *= 0.0 if is_flat else 1 / spread
-    gate = expit(STEEPNESS * z)
-    slope = np.zeros_like(z) if is_flat else STEEPNESS / spread * gate * (1 - gate)
-    stretch = np.array(facts["stretch"]) * (0.0 if is_flat else 1 / spread)
-    return Gate(gate, z, slope, smooth, np.array(facts["shift"]), stretch)
+    stretch = np.array(facts["stretch"]) * per_spread(facts["mean"], facts["spread"])
+    return Gate(*opened(pilot, facts["mean"], facts["spread"]), smooth, np.array(facts["shift"]), stretch)
 
 
 def _constants(run: Run, part: int, means: np.ndarray, columns: list[int]) -> np.ndarray:
@@ -129,12 +110,10 @@ def columns(run: Run, part: int, offset: float, gate: dict[str, Any], constant: 
     n_scales, sigma = frame.n_scales, np.sqrt(run.variance)
     divergence = _gated(run, here, frame, out, gate, sigma)
     here.forget()
-    noise = run.noise(here.nodes[own])
-    y, variances = run.values(here.nodes[own]) - offset, noise.weigh(np.ones(len(own))) / run.variance
-    rest = np.concatenate([y[None], y - files.load("smooth")])
-    scale = np.concatenate([np.sqrt(variances)[None], run.output(part, "scales").load("scale")[n_scales:]])
+    rest, scale, variances = _standing_out(run, here, offset, n_scales)
     kept, spikes = shrunken(rest, scale, sigma * np.array(SPIKES), np.concatenate([variances[None], files.load("left")]))
     out.save("spikes", kept.reshape(len(SPIKES) * len(rest), len(own)))
+    y = rest[0].copy()
     del rest, scale, kept
     means = read_array(run.folder / "means.npy")
     parts = [_constants(run, part, means[2], constant), *(files.load(name, whole=False) for name in ("heat", "psi"))]
@@ -144,6 +123,15 @@ def columns(run: Run, part: int, offset: float, gate: dict[str, Any], constant: 
         block_products_of(len(own), lambda nodes: (np.concatenate([*(rows[:, nodes] for rows in parts), y[None, nodes]]), None)),
     )
     return out.done({"gated": divergence.tolist(), "spikes": spikes.ravel().tolist()})
+
+
+def _standing_out(run: Run, here: Part, offset: float, n_scales: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """What spikes are made of, as in `candidates.spikes`: the signal and what stands out of its surroundings, their noise levels, and the
+    variance of each node."""
+    noise, own, part = run.noise(here.nodes[here.own]), here.own, here.part
+    y, variances = run.values(here.nodes[own]) - offset, noise.weigh(np.ones(len(own))) / run.variance
+    rest = np.concatenate([y[None], y - run.output(part, "transform").load("smooth")])
+    return rest, np.concatenate([np.sqrt(variances)[None], run.output(part, "scales").load("scale")[n_scales:]]), variances
 
 
 def _gated(run: Run, here: Part, frame: ChebyshevFrame, out, facts: dict[str, Any], sigma: float) -> np.ndarray:
@@ -166,7 +154,7 @@ def _gated(run: Run, here: Part, frame: ChebyshevFrame, out, facts: dict[str, An
                 here.fill(row, run.part_folder, "transform", "rho", row=j)
                 here.fill(level, run.part_folder, "scales", "scale", row=j)
                 kept = through * james_stein(row[0], t[k] * level[0])[0]
-                yield _forward(frame, frame.coefficients[j : j + 1], kept[None])[0, 0][own]
+                yield filtered(frame, frame.coefficients[j : j + 1], kept[None])[0, 0][own]
 
     out.save_rows("gated", (len(t) * n_scales, len(own)), np.float64, rows())
     return divergence.ravel()
@@ -197,13 +185,14 @@ def combine_all(run: Run, part: int, offset: float, gate: dict[str, Any], consta
     square = (run.values(here.nodes[own]) - offset - signal) ** 2
     moved = _moved(run, here, gate, constant, shares, means)
     traces = [float(block_sum(noise.weigh(row**2))) for row in moved]
-    per_node = np.zeros(1) if noise.per_node is None else noise.per_node
     return out.done(
         {
-            "residual": float(block_sum(square)), "weighted": float(block_sum(noise.weigh(square))), "divergence": [],
-            "traces": traces, "second": float(block_sum(per_node**2)), "fourth": float(block_sum(per_node**4)),
+            "residual": float(block_sum(square)),
+            "weighted": float(block_sum(noise.weigh(square))),
+            "divergence": [],
+            "traces": traces,
         }
-    )  # fmt: skip
+    )
 
 
 def _moved(
@@ -211,7 +200,7 @@ def _moved(
 ) -> list[np.ndarray]:
     """The derivative of the combination along each kept probe, at owned nodes."""
     frame, own, part = run.frame(here), here.own, here.part
-    n_scales, sigma, eps = frame.n_scales, np.sqrt(run.variance), _eps(run, here)[: run.kept_probes]
+    n_scales, sigma, eps = frame.n_scales, np.sqrt(run.variance), run.probes(here)[: run.kept_probes]
     theta = filters(run, frame)
     heat, psi = theta[2 * n_scales + len(SMOOTHERS) :], theta[n_scales + len(SMOOTHERS) : 2 * n_scales + len(SMOOTHERS)]
     last = shares[1] @ heat + shares[2] @ psi
@@ -230,12 +219,9 @@ def _moved(
                 add_moved(rows[0], rows[1], sigma * np.array(GATED), a[:, j : j + 1], rows[2:3], bands[None, j : j + 1], gate)
         bands[-1] = eps[p]
         both = np.concatenate([theta[:n_scales], last[None]])
-        found.append(cpu.inverse(here.layout(frame.laplacian), both, bands[None], 2 * frame.unit / frame.lambda_upper)[0][own])
+        found.append(synthesized(frame, both, bands[None])[0][own])
     groups, column = groups_of(run.work, part), np.array(constant)
-    variances = run.noise(here.nodes[own]).weigh(np.ones(len(own))) / run.variance
-    rest = run.values(here.nodes[own]) - facts["offset"]
-    rest = np.concatenate([rest[None], rest - files.load("smooth")])
-    scale = np.concatenate([np.sqrt(variances)[None], run.output(part, "scales").load("scale")[n_scales:]])
+    rest, scale, _ = _standing_out(run, here, facts["offset"], n_scales)
     for p in range(run.kept_probes):
         found[p] += shares[0][column[groups]] * means[3 + p][groups]
         near = files.load("probe_smooth", whole=False)[p * len(SMOOTHERS) : (p + 1) * len(SMOOTHERS)]

@@ -65,7 +65,7 @@ def join(work: Path, parts: int, counts: list[int]) -> dict[str, Any]:
     group, columns = _columns(sizes, first)
     for part in range(parts):
         write_array(part_folder(work, part) / "groups.npy", group[whole[base[part] : base[part + 1]]].astype(np.int32))
-    return {"columns": columns.tolist(), "any_small": bool((sizes < LARGE).any())}
+    return {"columns": columns.tolist()}
 
 
 def _columns(sizes: np.ndarray, first: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -58,6 +58,13 @@ _SCALED = ("survey", "fit", "scales")  # stages of thresholds that follow the lo
 _KEPT = ("finish", "write")  # stages whose marks stay when a run is finished
 
 
+def stages_of(method: str) -> dict[str, float]:
+    """The stages of a method, with the share of the time that each takes, roughly."""
+    if method in COMBINED:
+        return let.STAGES
+    return {stage: weight for stage, weight in STAGES.items() if method != "sgwt_sure" or stage not in _SCALED}
+
+
 @dataclass(frozen=True, eq=False)
 class DenoisedFiles:
     """A denoised signal in parquet files, with its estimated risk; the numbers are those of `Denoised`."""
@@ -254,9 +261,7 @@ def _address(run: Run) -> str:
 
 def _carried_out(run: Run, facts: dict[str, Any], client, keep: bool) -> DenoisedFiles:
     """All stages that are not done yet, or whose result is lost."""
-    weights = let.STAGES if run.method in COMBINED else STAGES
-    own = {stage: weight for stage, weight in weights.items() if run.scaled or stage not in _SCALED}
-    runner = Runner(client, own, run.folder.name)
+    runner = Runner(client, stages_of(run.method), run.folder.name)
     address, folders = _address(run), _folders(run, facts)
     check_output(run, facts["partitions"], address)
     done = read_json(run.folder / "result.json")

@@ -11,7 +11,7 @@ import numpy as np
 
 from hushgraph.auto import FAR, LARGE_SETS, LET_SETS
 from hushgraph.combine import fit
-from hushgraph.distributed import combining
+from hushgraph.distributed import combining, tasks
 from hushgraph.distributed.components import join, label
 from hushgraph.distributed.store import added, pieces, read_array, write_array
 from hushgraph.distributed.tasks import Run
@@ -44,7 +44,7 @@ def combined(
     found = stage("transform", combining.transform_all, offset, run=run)
     groups = added(outputs, "groups")
     write_array(run.folder / "means.npy", groups / np.maximum(groups[0], 1))
-    stage("scales", combining_scales, *regressed(run), run=run)
+    stage("scales", tasks.scales, *regressed(run), run=run)
     gate = _gate(stage, run, math.fsum(one["pilot"] for one in found) / n, n)
     gate["offset"] = offset
     made = stage("columns", combining.columns, offset, gate, joined["columns"], run=run)
@@ -52,18 +52,6 @@ def combined(
     terms = stage("finish", combining.combine_all, offset, gate, joined["columns"], weights.tolist(), run=run)
     more = {"divergence": float(weights @ np.maximum(divergence, 0.0)), "optimism": optimism, "offset": offset}
     return terms, more
-
-
-def combining_scales(run: Run, part: int, coefficients: list, usual: list[float]) -> dict[str, Any]:
-    """Noise levels of owned nodes for scales and smoothers."""
-    from hushgraph.local_noise import fitted_weights
-
-    out = run.output(part, "scales")
-    if (known := out.known()) is not None:
-        return known
-    smooth = fitted_weights(run.output(part, "survey").load("around"), np.array(coefficients), np.array(usual))
-    out.save("scale", np.sqrt(smooth, out=smooth))
-    return out.done({})
 
 
 def _gate(stage: Stage, run: Run, mean: float, n: int) -> dict[str, Any]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import get_args
 
 from hushgraph.checks import checked_count, checked_number, choose
 from hushgraph.distributed.cut import By
+from hushgraph.distributed.denoise import Method, stages_of
 from hushgraph.distributed.prepare import coords_of, count_nodes, memory_of, most_ghosts_of, pieces_and_columns
 from hushgraph.distributed.sample import Sample
 from hushgraph.distributed.size import BASE, START, Cost, Shape, nodes_per_partition
@@ -13,13 +15,6 @@ from hushgraph.graph import Graph
 from hushgraph.risk import default_probes
 from hushgraph.sgwt import RISK_PROBES
 from hushgraph.spectrum import PRODUCTS
-
-STAGES = {
-    "sgwt_sure": 6,
-    "sgwt_scaled": 9,
-    "let": 9,
-    "auto": 9,
-}  # stages of one task per partition each, besides those of preparing
 
 
 @dataclass(frozen=True)
@@ -85,7 +80,7 @@ def plan(
     >>> found.partitions, round(found.growth, 2)
     (4, 1.72)
     """
-    choose("method", method, tuple(STAGES))
+    choose("method", method, get_args(Method))
     degree, workers = checked_count("degree", degree, 1), checked_count("workers", workers, 1)
     workers = workers if client is None else max(1, len(client.scheduler_info(n_workers=-1)["workers"]))
     graph, files, columns = (edges, [], None) if isinstance(edges, Graph) else (None, *pieces_and_columns(edges, weight))
@@ -111,5 +106,5 @@ def plan(
     seconds = cpu * -(-parts // busy) / parts + START * (1 + (workers > 1))
     return Plan(
         n, n_edges, parts, str(by), depth, growth, shape.n_scales, memory_per_task, disk,
-        len(files) + parts * (2 + STAGES[method]), cpu + START * (workers + (workers > 1)), seconds, workers, counted,
+        len(files) + parts * (2 + len(stages_of(method))), cpu + START * (workers + (workers > 1)), seconds, workers, counted,
     )  # fmt: skip

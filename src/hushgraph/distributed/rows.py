@@ -17,7 +17,7 @@ from hushgraph.adjacency import checked_weights
 from hushgraph.distributed.edges import Columns, read_piece
 from hushgraph.distributed.store import Output, part_folder, pieces, read_array
 from hushgraph.risk import scramble
-from hushgraph.symmetric import MERGING
+from hushgraph.symmetric import MERGING, merged
 
 _scrambled = njit(cache=True)(scramble)
 
@@ -56,7 +56,7 @@ def build_rows(work: Path, part: int, n_pieces: int, weighted: bool, merging: st
     nodes = owned_nodes(work, part)
     starts, columns, data = _placed(_ranks(nodes, ends[:, 0]), ends[:, 1], weights, len(nodes))
     del ends, weights
-    size, i, j, one, other = _united(starts, columns, data, MERGING[merging])  # type: ignore[index]
+    size, i, j, one, other = merged(starts, columns, data, MERGING[merging])  # type: ignore[index]
     if size < 0:
         msg = f"edge ({nodes[i]}, {j}) is given more than once with different weights ({one:g} and {other:g}); say duplicates='sum' or 'max'"
         raise ValueError(msg)
@@ -187,32 +187,6 @@ def _placed(rows, columns, weights, n):
             if len(weights):
                 data[m] = weight
     return starts, found, data
-
-
-@njit(cache=True)
-def _united(starts, columns, data, merging):
-    """Entries given twice become one, in place, as in `symmetric`."""
-    size, begin = 0, 0
-    for i in range(len(starts) - 1):
-        first, end = size, starts[i + 1]
-        for k in range(begin, end):
-            if size > first and columns[size - 1] == columns[k]:
-                if data.size == 0:
-                    continue
-                if merging == 1:
-                    data[size - 1] += data[k]
-                elif merging == 2:
-                    data[size - 1] = max(data[size - 1], data[k])
-                elif data[k] != data[size - 1]:
-                    return -1, i, np.int64(columns[k]), data[size - 1], data[k]
-            else:
-                columns[size] = columns[k]
-                if data.size:
-                    data[size] = data[k]
-                size += 1
-        begin = end
-        starts[i + 1] = size
-    return size, 0, np.int64(0), 0.0, 0.0
 
 
 def _bits(data: np.ndarray | None) -> np.ndarray:

@@ -21,7 +21,7 @@ from hushgraph.risk import mean_weights, probes, weights_of
 from hushgraph.sgwt import RISK_PROBES, Noise
 from hushgraph.shrink import sure_exponent
 from hushgraph.sums import block_sum
-from hushgraph.sure_bins import extremes
+from hushgraph.sure_bins import extremes, sizes
 from hushgraph.threshold import apply_thresholds
 from hushgraph.transform import forward, inverse
 
@@ -49,6 +49,11 @@ class Run:
     @property
     def scaled(self) -> bool:
         return self.method != "sgwt_sure"
+
+    @property
+    def combined(self) -> bool:
+        """Whether the method combines candidates, and searches no thresholds."""
+        return self.method in ("let", "auto")
 
     @property
     def exponent(self) -> float:
@@ -84,6 +89,12 @@ class Run:
             return Noise.of(read_array(self.sigma_file, whole=False)[nodes])
         return Noise.of(self.sigma)
 
+    def probes(self, part: Part) -> np.ndarray:
+        """(probes, n) at the nodes of a partition, with the size of their noise if each has its own."""
+        noise = self.noise(part.nodes)
+        eps = probes(part.n, self.n_probes, law=self.law, seed=self.seed, nodes=part.nodes)
+        return eps if noise.per_node is None else eps * noise.per_node
+
     def raw_weights(self, part: int) -> np.ndarray:
         """Weights of SURE of owned nodes (n_scales, owned): squares of the transforms of a single probe, or their mean."""
         out = self.output(part, "transform")
@@ -105,9 +116,7 @@ def transform(run: Run, part: int) -> dict[str, Any]:
     del bands
     out.save("bands", F)
     found = {"dtype": F.dtype.str}
-    noise = run.noise(here.nodes)
-    eps = probes(here.n, run.n_probes, law=run.law, seed=run.seed, nodes=here.nodes)
-    eps = eps if noise.per_node is None else eps * noise.per_node
+    eps = run.probes(here)
     few = forward(frame, eps[:RISK_PROBES])
     out.save_rows("probes", (len(few) * n_scales, len(own)), few.dtype, (band[own] for probe in few for band in probe))
     if run.n_probes > 1:
@@ -130,17 +139,6 @@ def _extremes(F: np.ndarray, weights: np.ndarray, scale: np.ndarray | None) -> l
         x = F[j].astype(np.float64)
         found.append([float(value) for value in extremes(sizes(x, None if scale is None else scale[j]), x, weights[j])])
     return found
-
-
-def sizes(x: np.ndarray, scale: np.ndarray | None) -> np.ndarray:
-    """|x|, or |x| / scale as `sure_bins.least_sure` has it: -1 where no threshold reaches."""
-    z = np.abs(x)
-    if scale is None:
-        return z
-    reached = scale > 0
-    np.divide(z, scale, out=z, where=reached)
-    z[~reached] = np.where(z[~reached] == 0, 0.0, -1.0)
-    return z
 
 
 # ---- thresholds that follow the local noise ----------------------------------------------------------------------------
@@ -171,13 +169,15 @@ def fit(run: Run, part: int, tops: list[float]) -> dict[str, Any]:
 
 
 def scales(run: Run, part: int, coefficients: list, usual: list[float]) -> dict[str, Any]:
-    """Noise levels of the coefficients of owned nodes."""
+    """Noise levels of the coefficients of owned nodes; where thresholds are searched, also what their bins are made of."""
     out = run.output(part, "scales")
     if (known := out.known()) is not None:
         return known
     smooth = fitted_weights(run.output(part, "survey").load("around"), np.array(coefficients), np.array(usual))
     scale = np.sqrt(np.maximum(smooth, 0.0, out=smooth), out=smooth)
     out.save("scale", scale)
+    if run.combined:
+        return out.done({})
     F = run.output(part, "transform").load("bands")
     return out.done({"extremes": _extremes(F, run.raw_weights(part), scale)})
 
@@ -210,13 +210,14 @@ def finish(run: Run, part: int, thresholds: list[float]) -> dict[str, Any]:
         ahead = inverse(frame, product[None])[0][own]
         traces.append(float(block_sum(noise.weigh(np.square(ahead, dtype=np.float64)))))
     here.forget()
-    per_node = np.zeros(1) if noise.per_node is None else noise.per_node
     return out.done(
         {
-            "residual": float(block_sum(square)), "weighted": float(block_sum(noise.weigh(square))), "divergence": divergence,
-            "traces": traces, "second": float(block_sum(per_node**2)), "fourth": float(block_sum(per_node**4)),
+            "residual": float(block_sum(square)),
+            "weighted": float(block_sum(noise.weigh(square))),
+            "divergence": divergence,
+            "traces": traces,
         }
-    )  # fmt: skip
+    )
 
 
 def _dtype(run: Run, part: int):

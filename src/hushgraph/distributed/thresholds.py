@@ -13,7 +13,7 @@ import numpy as np
 
 from hushgraph.distributed.runner import Runner
 from hushgraph.distributed.store import added, part_folder, read_array, write_array
-from hushgraph.distributed.tasks import Run, sizes
+from hushgraph.distributed.tasks import Run
 from hushgraph.sure_bins import (
     BINS,
     FINER,
@@ -29,6 +29,7 @@ from hushgraph.sure_bins import (
     open_cells,
     places_in_bins,
     places_in_cells,
+    sizes,
     units_of,
 )
 
@@ -95,9 +96,9 @@ def _rows(run: Run, part: int, scales: Scales):
 
 def least_sure(run: Run, runner: Runner, parts: int, extremes: list, variance: float) -> np.ndarray:
     """The thresholds of all scales; `extremes` are those of each partition and scale."""
-    top, *sizes = np.max(np.array(extremes), axis=0).T
+    top, *largest = np.max(np.array(extremes), axis=0).T
     scales: Scales = [
-        (int(lowest_bin(top[j])), [float(unit) for unit in units_of(*(size[j] for size in sizes))]) if top[j] > 0 else None
+        (int(lowest_bin(top[j])), [float(unit) for unit in units_of(*(size[j] for size in largest))]) if top[j] > 0 else None
         for j in range(len(top))
     ]
     runner.run("bins", count_bins, [(run, part, scales) for part in range(parts)])
