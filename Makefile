@@ -12,7 +12,7 @@ demo: $(VENV)/.installed  ## a whole private release in a generated city: count,
 	$(RUN) -m hushgraph demo --out out/demo
 
 test: $(VENV)/.installed  ## all tests and doctests, offline
-	$(RUN) -m pytest -n $(WORKERS) --dist worksteal
+	OMP_WAIT_POLICY=passive $(RUN) -m pytest -n $(WORKERS) --dist worksteal  # idle threads leave the cores to the other process
 
 test-browser: $(VENV)/.installed  ## explorer and report in a real browser (Debian's chromium, installed if it is missing)
 	command -v chromium > /dev/null || (apt-get update -qq && apt-get install -y -qq chromium)

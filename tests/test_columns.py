@@ -11,10 +11,10 @@ from hushgraph.privacy import count_events, simulate
 @pytest.fixture(scope="module")
 def day():
     """A generated city and a day of trips, 24 hourly maps."""
-    graph = hg.datasets.city(1000)
+    graph = hg.datasets.city(500)
     edges = np.datetime64("2026-03-02", "s") + 3600 * np.arange(25)
     counts = count_events(
-        graph, hg.datasets.trips(graph, n_people=8000), unit="person", adjacency="add-remove",
+        graph, hg.datasets.trips(graph, n_people=4000), unit="person", adjacency="add-remove",
         time="time", windows=edges, max_cells=4, max_per_cell=1, max_distance=200,
     )  # fmt: skip
     assert counts.sensitivity_squared == 4

