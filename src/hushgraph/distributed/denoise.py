@@ -17,7 +17,7 @@ from hushgraph.distributed import let, tasks
 from hushgraph.distributed.edges import whole_address
 from hushgraph.distributed.runner import Runner
 from hushgraph.distributed.signals import check_output, is_written, opened_release, read_parts, taken, write_part
-from hushgraph.distributed.size import BASE, Shape
+from hushgraph.distributed.size import BASE, COMBINED, Shape
 from hushgraph.distributed.store import (
     VERSION,
     added,
@@ -53,7 +53,6 @@ STAGES = {
     "finish": 8.0,
     "write": 0.5,
 }
-COMBINED = ("let", "auto")  # methods that combine candidates
 _SCALED = ("survey", "fit", "scales")  # stages of thresholds that follow the local noise
 _KEPT = ("finish", "write")  # stages whose marks stay when a run is finished
 
@@ -316,7 +315,7 @@ def _worked_out(run: Run, facts: dict[str, Any], runner: Runner, address: str) -
 
     t: list[float] | None = None
     more: dict[str, float] = {}
-    if run.method in COMBINED:
+    if run.combined:
         terms, more = let.combined(run, stage, lambda own: _regressed(own, stage, parts), facts, _noise_sums(run, facts["n"]))
     else:
         found = stage("transform", tasks.transform)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from hushgraph.checks import checked_number, shown
 from hushgraph.filters import OTHERS
 
+COMBINED = ("let", "auto")  # methods that combine candidates, and search no thresholds
 BASE = 0.32e9  # bytes of a process with its compiled code, before any data
 COMPILING = 0.03e9  # and while it compiles what was never run on its machine: room that partitions leave
 QUICK = 2_000_000  # edges up to which all ghosts of a few partitions are counted before a graph is prepared
@@ -52,7 +53,7 @@ class Shape:
     @property
     def n_filters(self) -> int:
         """Filters that candidates are made of, for methods that combine them."""
-        return 2 * self.n_scales + OTHERS if self.method in ("let", "auto") else 0
+        return 2 * self.n_scales + OTHERS if self.method in COMBINED else 0
 
     @property
     def layout(self) -> float:

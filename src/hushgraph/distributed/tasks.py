@@ -14,6 +14,7 @@ from typing import Any, cast
 import numpy as np
 
 from hushgraph.distributed.ghosts import Part
+from hushgraph.distributed.size import COMBINED
 from hushgraph.distributed.store import Output, manifest_of, read_array
 from hushgraph.frame import Bands, ChebyshevFrame
 from hushgraph.local_noise import Usual, fitted_weights, largest_columns, products_in_units, surroundings
@@ -53,7 +54,7 @@ class Run:
     @property
     def combined(self) -> bool:
         """Whether the method combines candidates, and searches no thresholds."""
-        return self.method in ("let", "auto")
+        return self.method in COMBINED
 
     @property
     def exponent(self) -> float:
