@@ -20,7 +20,7 @@ from hushgraph.distributed.ghosts import Zone, grow
 from hushgraph.distributed.rows import build_rows, sort_piece, write_part_rows
 from hushgraph.distributed.runner import Runner
 from hushgraph.distributed.sample import refuse_small_worlds
-from hushgraph.distributed.size import Shape, bytes_of, nodes_per_partition
+from hushgraph.distributed.size import LEAST_MEMORY, Shape, bytes_of, nodes_per_partition
 from hushgraph.distributed.store import (
     VERSION,
     Output,
@@ -42,6 +42,7 @@ from hushgraph.sums import sum_of_units, unit_above
 
 MOST_GHOSTS = 3.0  # per owned node, above which partitions do not pay
 EXPECTED_GROWTH = 1.3  # rows per owned node, before they are counted
+SHARE = 0.8  # of a worker's memory that a task may take: Dask pauses those that take more
 REFUSED = "refused.json"  # in a folder whose preparation cannot be: it gives way to another
 STAGES = {"sort": 2.0, "rows": 2.0, "zones": 6.0}  # shares of the time, roughly
 Laplacian = Any
@@ -265,7 +266,12 @@ def coords_of(coords):
 def memory_of(memory, client) -> float | None:
     if memory is None and client is not None:
         limits = [worker["memory_limit"] for worker in client.scheduler_info(n_workers=-1)["workers"].values()]
-        return bytes_of(0.8 * min(limits)) if limits and min(limits) else None
+        if not limits or not min(limits):
+            return None
+        if (least := min(limits)) <= LEAST_MEMORY / SHARE:
+            msg = f"workers need more than {LEAST_MEMORY / SHARE / 1e9:.2f} GB of memory; the smallest has {least / 1e9:.2f}; start fewer or larger ones"
+            raise ValueError(msg)
+        return SHARE * least
     return bytes_of(memory)
 
 

@@ -13,7 +13,10 @@ from hushgraph.filters import OTHERS
 
 COMBINED = ("let", "auto")  # methods that combine candidates, and search no thresholds
 BASE = 0.32e9  # bytes of a process with its compiled code, before any data
-COMPILING = 0.03e9  # and while it compiles what was never run on its machine: room that partitions leave
+COMPILING = (
+    0.4e9  # more in a process that prepared before, and that compiles what never ran on its machine: room that partitions leave
+)
+LEAST_MEMORY = BASE + COMPILING
 QUICK = 2_000_000  # edges up to which all ghosts of a few partitions are counted before a graph is prepared
 USUAL, LEAST = 5_000_000, 20_000  # nodes that a partition owns, where memory allows; and at least, unless partitions= says so
 _UNITS = {"": 1.0, "b": 1.0, "kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12, "kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40}
@@ -33,8 +36,7 @@ def bytes_of(memory) -> float | None:
             msg = f"memory must be a number of bytes, or a text like '3GB'; got {shown(memory)}"
             raise ValueError(msg)
         memory = float(match[1]) * _UNITS[match[2].lower()]
-    least = BASE + COMPILING
-    return checked_number("memory", memory, f"a number of bytes above {least:.2g}, or a text like '3GB'", above=least)
+    return checked_number("memory", memory, f"a number of bytes above {LEAST_MEMORY:.2g}, or a text like '3GB'", above=LEAST_MEMORY)
 
 
 @dataclass(frozen=True)
@@ -128,4 +130,4 @@ def nodes_per_partition(shape: Shape, memory: float | None, growth: float) -> in
     """Owned nodes such that a task stays below the memory."""
     if memory is None:
         return USUAL
-    return max(1, min(USUAL, int(0.9 * (memory - BASE - COMPILING) / (shape.per_row * growth))))
+    return max(1, min(USUAL, int(0.9 * (memory - LEAST_MEMORY) / (shape.per_row * growth))))
