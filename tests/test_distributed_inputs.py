@@ -184,6 +184,14 @@ def test_a_partition_may_be_empty(tmp_path, monkeypatch, method):
     np.testing.assert_allclose(denoise(tmp_path, noisy, sigma=1.0, method=method).read(), one.signal, rtol=1e-9, atol=1e-9)
 
 
+def test_coordinates_that_no_box_was_made_of_must_be_finite_too(tmp_path, monkeypatch):
+    monkeypatch.setattr(cut, "SAMPLE", 2)
+    coords = np.zeros((N, 2))
+    coords[7, 1] = np.nan
+    with pytest.raises(ValueError, match="coords must be finite numbers"):
+        prepare(hg.datasets.grid(20, 20), tmp_path / "work", coords=coords, partitions=3, most_ghosts=ANY)
+
+
 def test_it_is_said_what_the_eigenvalue_is(tmp_path):
     graph = hg.datasets.grid(40, 40)
     top = hg.chebyshev_frame(graph).lambda_max

@@ -6,21 +6,23 @@ with equal coordinates those with lower numbers come first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Literal, get_args
 
 import numpy as np
+from numba import njit, prange
 
 from hushgraph.checks import choose
 from hushgraph.distributed.store import pieces, write_rows
 
 By = Literal["coordinates", "ordering", "rcm"]
+Nodes = slice | np.ndarray
 SAMPLE = 2**20  # nodes that the boxes are made of
 WIDE = 65_536  # partitions
 
 
-def write_owners(path: Path, n: int, parts: int, owners_of: Callable[[slice], np.ndarray]) -> None:
+def write_owners(path: Path, n: int, parts: int, owners_of: Callable[[Nodes], np.ndarray]) -> None:
     """The partition of each node, piece by piece."""
     write_rows(path, (n,), owner_type(parts), (owners_of(nodes) for nodes in pieces(n)), safe=True)
 
@@ -29,8 +31,8 @@ def owner_type(parts: int):
     return np.uint16 if parts <= WIDE else np.uint32
 
 
-def cut_for(by: By | None, n: int, parts: int, coords, graph) -> tuple[By, Callable[[slice], np.ndarray]]:
-    """How the nodes are cut, and a function for the partitions of a stretch of nodes."""
+def cut_for(by: By | None, n: int, parts: int, coords, graph) -> tuple[By, Callable[[Nodes], np.ndarray]]:
+    """How the nodes are cut, and a function for the partitions of some nodes."""
     by = ("ordering" if coords is None else "coordinates") if by is None else choose("by", by, get_args(By))
     if by == "coordinates":
         if coords is None:
@@ -38,7 +40,7 @@ def cut_for(by: By | None, n: int, parts: int, coords, graph) -> tuple[By, Calla
             raise ValueError(msg)
         return by, _boxes(coords, n, parts)
     if by == "ordering":
-        return by, lambda nodes: np.arange(nodes.start, nodes.stop) * parts // max(n, 1)
+        return by, lambda nodes: (np.arange(nodes.start, nodes.stop) if isinstance(nodes, slice) else nodes) * parts // max(n, 1)
     if graph is None:
         msg = "by='rcm' needs the graph in memory; for edge files number the nodes well, or give coords="
         raise ValueError(msg)
@@ -49,54 +51,64 @@ def cut_for(by: By | None, n: int, parts: int, coords, graph) -> tuple[By, Calla
     return by, lambda nodes: owner[nodes]
 
 
-def _boxes(coords, n: int, parts: int) -> Callable[[slice], np.ndarray]:
+def _boxes(coords, n: int, parts: int) -> Callable[[Nodes], np.ndarray]:
     """Coordinates (n, dimensions), an array or a mapped file."""
     if coords.ndim != 2 or len(coords) != n:
         msg = f"coords must be ({n}, 2) or ({n}, 3) numbers, a row per node; got {coords.shape}"
         raise ValueError(msg)
     step = max(1, n // SAMPLE)
-    sample = np.asarray(coords[::step], dtype=np.float64)
-    if not np.isfinite(sample).all():
-        msg = "coords must be finite numbers; some are NaN or infinite; say by='ordering' to do without them"
-        raise ValueError(msg)
-    tree = _halved(sample, np.arange(0, n, step), 0, parts)
+    cuts = _cuts(_finite(np.asarray(coords[::step], dtype=np.float64)), np.arange(0, n, step), parts)
 
-    def owners(nodes: slice) -> np.ndarray:
-        points = np.asarray(coords[nodes], dtype=np.float64)
-        found = np.empty(len(points), dtype=np.int64)
-        for part, inside in _leaves(tree, points, nodes.start, np.arange(len(points))):
-            found[inside] = part
-        return found
+    def owners(nodes: Nodes) -> np.ndarray:
+        numbers = np.arange(nodes.start, nodes.stop) if isinstance(nodes, slice) else nodes
+        return _walked(_finite(np.ascontiguousarray(coords[nodes], dtype=np.float64)), numbers, *cuts)
 
     return owners
 
 
-def _halved(points: np.ndarray, nodes: np.ndarray, first: int, parts: int):
-    """A number, or (axis, (value, node), what lies before them, what does not); nodes ascend."""
-    if parts == 1:
-        return first
-    left = parts // 2
-    axis = int(np.argmax(np.ptp(points, axis=0))) if len(points) else 0
-    x, cut = points[:, axis], (0.0, 0)
-    if len(x):
-        wanted = len(x) * left // parts
-        value = np.partition(x, wanted)[wanted]
-        cut = float(value), int(nodes[x == value][wanted - np.count_nonzero(x < value)])
-    low = _before(x, nodes, cut)
-    return axis, cut, _halved(points[low], nodes[low], first, left), _halved(points[~low], nodes[~low], first + left, parts - left)
+def _finite(points: np.ndarray) -> np.ndarray:
+    if not np.isfinite(points).all():
+        msg = "coords must be finite numbers; some are NaN or infinite; say by='ordering' to do without them"
+        raise ValueError(msg)
+    return points
 
 
-def _before(x: np.ndarray, nodes: np.ndarray, cut: tuple[float, int]) -> np.ndarray:
-    """Which nodes come before the cut, by their coordinates and, where those are equal, by their numbers."""
-    return (x < cut[0]) | ((x == cut[0]) & (nodes < cut[1]))
+def _cuts(points: np.ndarray, nodes: np.ndarray, parts: int) -> tuple[np.ndarray, ...]:
+    """(axis, value, node, (next, next if before)) of each halving; a partition p is the step ~p, and the first halving the step 0.
+
+    Nodes ascend.
+    """
+    steps: list[tuple[int, float, int, tuple[int, int]]] = []
+
+    def halved(points, nodes, first, parts) -> int:
+        if parts == 1:
+            return ~first
+        left, place = parts // 2, len(steps)
+        axis = int(np.argmax(np.ptp(points, axis=0))) if len(points) else 0
+        x, value, node = points[:, axis], 0.0, 0
+        if len(x):
+            wanted = len(x) * left // parts
+            value = float(np.partition(x, wanted)[wanted])
+            node = int(nodes[x == value][wanted - np.count_nonzero(x < value)])
+        low = (x < value) | ((x == value) & (nodes < node))
+        steps.append((axis, value, node, (0, 0)))
+        before = halved(points[low], nodes[low], first, left)
+        steps[place] = axis, value, node, (halved(points[~low], nodes[~low], first + left, parts - left), before)
+        return place
+
+    halved(points, nodes, 0, parts)
+    return tuple(np.array(column) for column in zip(*steps or [(0, 0.0, 0, (~0, ~0))], strict=True))
 
 
-def _leaves(tree, points: np.ndarray, start: int, here: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
-    """(partition, places) of points whose first one is the node `start`."""
-    if isinstance(tree, int):
-        yield tree, here
-        return
-    axis, cut, low, high = tree
-    before = _before(points[here, axis], start + here, cut)
-    yield from _leaves(low, points, start, here[before])
-    yield from _leaves(high, points, start, here[~before])
+@njit(cache=True, parallel=True)
+def _walked(points, nodes, axis, value, node, following):
+    """The partition of each point: of equal coordinates, lower numbers come before."""
+    found = np.empty(len(points), np.int64)
+    for i in prange(len(points)):
+        step = 0
+        while step >= 0:
+            x = points[i, axis[step]]
+            before = (x < value[step]) | ((x == value[step]) & (nodes[i] < node[step]))  # no branches: they would be guessed wrong
+            step = following[step, np.intp(before)]
+        found[i] = ~step
+    return found

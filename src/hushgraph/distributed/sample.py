@@ -25,7 +25,7 @@ WHOLE = 40_000_000  # edges up to which the whole graph is read
 REGION = 4_000_000  # nodes of the region that is read of larger ones
 LOOKED_AT = 3  # partitions whose ghosts are counted
 LEAKY = 0.05  # share of a region's edges that leave it, above which it is no region
-FEW = 3  # pieces of the edges that are looked at of larger ones
+FEW, MANY = 3, 2**17  # pieces of the edges that are looked at of larger ones, and edges of each
 PER_EDGE = 80  # bytes, to count ghosts in the whole graph
 
 
@@ -150,16 +150,16 @@ def refuse_small_worlds(
         Sample.of(None, files, columns, n, n_edges, coords).growth(by, parts, depth, limit)
         return
     owners = cut_for(by, n, parts, coords, None)[1]
-    owner = np.concatenate([owners(nodes).astype(np.int32) for nodes in pieces(n)])
     some = [files[k] for k in sorted({len(files) * k // FEW for k in range(FEW)})]
     met = crossing = 0
     for piece in some:
-        ends = owner[read_piece(piece, columns)[0]]
-        met, crossing = met + len(ends), crossing + int((ends[:, 0] != ends[:, 1]).sum())
+        pairs = read_piece(piece, columns)[0]
+        pairs = np.ascontiguousarray(pairs[:: -(-len(pairs) // MANY) or 1].T, dtype=np.int64)
+        met, crossing = met + pairs.shape[1], crossing + int((owners(pairs[0]) != owners(pairs[1])).sum())
     most = min(0.5, limit / 6)  # of the edges: each that crosses gives two partitions a ghost, and each hop more of them
     if crossing > most * met:
         msg = (
-            f"{crossing:,} of {met:,} edges ({crossing / met:.0%}) lead from one of the {parts:,} partitions to another, up to "
+            f"{crossing:,} of {met:,} edges that were looked at ({crossing / met:.0%}) lead from one of the {parts:,} partitions to another, up to "
             f"{2 * crossing / met * n_edges / n:.1f} ghosts per node at the first of {depth} hops, and {limit:g} are allowed in all: distances in this "
             "graph are too short for partitions (a small world, such as a scale-free or random graph, or nodes in a bad order); denoise it "
             "on one machine (hushgraph.denoise) or on a GPU, give coords=, use fewer partitions, or raise most_ghosts"
