@@ -14,7 +14,7 @@ import pytest
 import hushgraph as hg
 from hushgraph.distributed import denoise, plan, prepare, resume
 from hushgraph.distributed.ghosts import TooManyGhostsError
-from hushgraph.distributed.prepare import memory_of
+from hushgraph.distributed.size import memory_of
 from hushgraph.distributed.store import Output, drafted, read_json
 
 from .distributed_cases import ANY, GRAPHS, assert_equal, noisy_on, scale_free, write_edges

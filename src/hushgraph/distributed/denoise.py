@@ -260,7 +260,7 @@ def _address(run: Run) -> str:
 
 def _carried_out(run: Run, facts: dict[str, Any], client, keep: bool) -> DenoisedFiles:
     """All stages that are not done yet, or whose result is lost."""
-    runner = Runner(client, stages_of(run.method), run.folder.name)
+    runner = Runner(client, stages_of(run.method), run.folder.name, run.folder / "run.json")
     address, folders = _address(run), _folders(run, facts)
     check_output(run, facts["partitions"], address)
     done = read_json(run.folder / "result.json")

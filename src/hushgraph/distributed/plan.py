@@ -8,9 +8,9 @@ from typing import get_args
 from hushgraph.checks import checked_count, checked_number, choose
 from hushgraph.distributed.cut import By
 from hushgraph.distributed.denoise import Method, stages_of
-from hushgraph.distributed.prepare import coords_of, count_nodes, memory_of, most_ghosts_of, pieces_and_columns
+from hushgraph.distributed.prepare import coords_of, count_nodes, most_ghosts_of, pieces_and_columns
 from hushgraph.distributed.sample import Sample
-from hushgraph.distributed.size import BASE, START, Cost, Shape, nodes_per_partition
+from hushgraph.distributed.size import BASE, START, Cost, Shape, memory_of, nodes_per_partition
 from hushgraph.graph import Graph
 from hushgraph.risk import default_probes
 from hushgraph.sgwt import RISK_PROBES

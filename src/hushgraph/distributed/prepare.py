@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, cast, get_args
@@ -15,15 +16,16 @@ from hushgraph.adjacency import MAX_NODES, Duplicates
 from hushgraph.checks import checked_count, checked_number, choose
 from hushgraph.distributed import edges as edge_files
 from hushgraph.distributed.bounds import last_step_below, spectrum_of
-from hushgraph.distributed.cut import By, cut_for, write_owners
+from hushgraph.distributed.cut import By, Nodes, cut_for, write_owners
 from hushgraph.distributed.ghosts import Zone, grow
 from hushgraph.distributed.rows import build_rows, sort_piece, write_part_rows
 from hushgraph.distributed.runner import Runner
 from hushgraph.distributed.sample import refuse_small_worlds
-from hushgraph.distributed.size import LEAST_MEMORY, Shape, bytes_of, nodes_per_partition
+from hushgraph.distributed.size import Shape, memory_of, nodes_per_partition
 from hushgraph.distributed.store import (
     VERSION,
     Output,
+    is_draft,
     locked,
     manifest_of,
     part_folder,
@@ -42,7 +44,7 @@ from hushgraph.sums import sum_of_units, unit_above
 
 MOST_GHOSTS = 3.0  # per owned node, above which partitions do not pay
 EXPECTED_GROWTH = 1.3  # rows per owned node, before they are counted
-SHARE = 0.8  # of a worker's memory that a task may take: Dask pauses those that take more
+BEGUN = "preparing.json"  # what is being prepared
 REFUSED = "refused.json"  # in a folder whose preparation cannot be: it gives way to another
 STAGES = {"sort": 2.0, "rows": 2.0, "zones": 6.0}  # shares of the time, roughly
 Laplacian = Any
@@ -132,11 +134,15 @@ def prepare(
         job = _Job.of(
             edges, Path(workdir).resolve(), n, coords, partitions, by, memory_of(memory, client), settings, weight, method
         )
-        if (known := job.known()) is not None:
-            reached(1.0, "zones")
-            return known
-        with locked(job.work):
-            return _worked_out(job, Runner(client, STAGES if job.graph is None else {"zones": 1.0}, job.token))
+        if (known := job.known()) is None:
+            job.look()
+            with locked(job.work):
+                job.begin()
+                if (known := job.known()) is None:
+                    runner = Runner(client, STAGES if job.graph is None else {"zones": 1.0}, job.token, job.work / BEGUN)
+                    known = _worked_out(job, runner)
+        reached(1.0, "zones")
+        return known
 
 
 def _worked_out(job: _Job, runner: Runner) -> Prepared:
@@ -144,7 +150,7 @@ def _worked_out(job: _Job, runner: Runner) -> Prepared:
     remove_drafts(_folders(job.work))
     try:
         rows = _rows_of_graph(job) if job.graph is not None else _rows_of_files(job, runner)
-        zone = _zone(rows, job.settings, job.parts)
+        zone = _zone(rows, job)
         zones = runner.run("zones", grow, [(job.work, part, zone) for part in range(job.parts)])
         found = _finished(job, rows, zones, zone, runner)
     except ValueError:
@@ -200,7 +206,9 @@ class _Job:
     by: By
     settings: _Settings
     memory: float | None
-    token: str
+    coords: Any
+    owners: Callable[[Nodes], np.ndarray]
+    stated: dict[str, Any]
 
     @classmethod
     def of(cls, edges, work: Path, n, coords, partitions, by, memory, settings: _Settings, weight, method) -> _Job:
@@ -218,19 +226,37 @@ class _Job:
         by, owners = cut_for(by, n, parts, coords, graph)
         source = graph.hash if graph is not None else _identities(pieces)
         stated = {"version": VERSION, "n": n, "partitions": parts, "by": by, "source": source, **asdict(settings)}
-        begun = _check_folder(work, stated)
-        if not begun and graph is None:
-            limit = most_ghosts_of(parts) if settings.most_ghosts is None else settings.most_ghosts
-            refuse_small_worlds(pieces, columns, n, coords, by, parts, settings.depth, limit, memory)
-        if not begun:
-            write_json(work / "preparing.json", stated)
-        if not (work / "owner.npy").exists():
-            write_owners(work / "owner.npy", n, parts, owners)
-        (work / REFUSED).unlink(missing_ok=True)
-        return cls(work, graph, pieces, columns, n, parts, by, settings, memory, _digest(stated))
+        return cls(work, graph, pieces, columns, n, parts, by, settings, memory, coords, owners, json.loads(json.dumps(stated)))
+
+    @property
+    def token(self) -> str:
+        return hashlib.sha256(json.dumps(self.stated, sort_keys=True).encode()).hexdigest()[:16]
+
+    @property
+    def most_ghosts(self) -> float:
+        return most_ghosts_of(self.parts) if self.settings.most_ghosts is None else self.settings.most_ghosts
 
     def known(self) -> Prepared | None:
+        """What the folder holds, if this work is done there."""
+        _changed(self.work, self.stated)
         return prepared(self.work) if read_json(self.work / "manifest.json") is not None else None
+
+    def look(self) -> None:
+        """Refuse small worlds before anything is written."""
+        if self.graph is None and _changed(self.work, self.stated) is None:
+            args = self.coords, self.by, self.parts, self.settings.depth, self.most_ghosts, self.memory
+            refuse_small_worlds(self.files, self.columns, self.n, *args)
+
+    def begin(self) -> None:
+        """Say in the folder what is prepared there. Nobody else works in it now, but somebody may have since it was looked at."""
+        changed = _changed(self.work, self.stated)
+        if changed:
+            _give_way(self.work, changed)
+        if changed is None or changed:
+            write_json(self.work / BEGUN, self.stated)
+        if not (self.work / "owner.npy").exists():
+            write_owners(self.work / "owner.npy", self.n, self.parts, self.owners)
+        (self.work / REFUSED).unlink(missing_ok=True)
 
 
 def pieces_and_columns(edges, weight):
@@ -263,47 +289,26 @@ def coords_of(coords):
     )
 
 
-def memory_of(memory, client) -> float | None:
-    if memory is None and client is not None:
-        limits = [worker["memory_limit"] for worker in client.scheduler_info(n_workers=-1)["workers"].values()]
-        if not limits or not min(limits):
-            return None
-        if (least := min(limits)) <= LEAST_MEMORY / SHARE:
-            msg = f"workers need more than {LEAST_MEMORY / SHARE / 1e9:.2f} GB of memory; the smallest has {least / 1e9:.2f}; start fewer or larger ones"
-            raise ValueError(msg)
-        return SHARE * least
-    return bytes_of(memory)
-
-
-def _digest(facts) -> str:
-    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
-
-
-def _check_folder(work: Path, stated: dict[str, Any]) -> bool:
-    """Whether the same work was begun; refuses to mix two."""
-    begun = read_json(work / "preparing.json")
+def _changed(work: Path, stated: dict[str, Any]) -> list[str] | None:
+    """What differs from what was begun in the folder, and refused; None if nothing was begun. Two preparations are never mixed."""
+    begun = read_json(work / BEGUN)
     if begun is None:
-        if work.exists() and any(work.iterdir()):
+        if work.exists() and any(path.name != "lock" and not is_draft(path) for path in work.iterdir()):
             msg = f"workdir must be a new or empty folder, or one that prepare() began; {work} holds other files"
             raise ValueError(msg)
-        return False
-    stated = json.loads(json.dumps(stated))
+        return None
     other = sorted(name for name in stated if begun.get(name) != stated[name])
-    if other and (work / REFUSED).exists() and not (work / "manifest.json").exists():
-        with locked(work):
-            _give_way(work, other)
-            write_json(work / "preparing.json", stated)
-    elif other:
+    if other and ((work / "manifest.json").exists() or not (work / REFUSED).exists()):
         why = " (source: other edges, or edge files that changed since)" if "source" in other else ""
         msg = f"{work} holds another preparation: {', '.join(other)} differ{why}; choose another folder, or remove this one"
         raise ValueError(msg)
-    return True
+    return other
 
 
 def _give_way(work: Path, other: list[str]) -> None:
     """Remove what a refused preparation made, unless it only asked for fewer ghosts."""
     if other != ["most_ghosts"]:
-        (work / "preparing.json").unlink()
+        (work / BEGUN).unlink()
         (work / "owner.npy").unlink(missing_ok=True)
         for folder in ("parts", "pieces"):
             shutil.rmtree(work / folder, ignore_errors=True)
@@ -337,15 +342,15 @@ def _rows_of_files(job: _Job, runner: Runner) -> list[dict[str, Any]]:
     return rows
 
 
-def _zone(rows: list[dict[str, Any]], settings: _Settings, parts: int) -> Zone:
+def _zone(rows: list[dict[str, Any]], job: _Job) -> Zone:
+    settings = job.settings
     lightest, heaviest = min(row["lightest"] for row in rows), max(row["heaviest"] for row in rows)
     least, most = min(row["least_degree"] for row in rows), max(row["most_degree"] for row in rows)
     normalized = settings.laplacian == "normalized"
     uniform = lightest >= heaviest and (not normalized or least >= most)
-    ghosts = most_ghosts_of(parts) if settings.most_ghosts is None else settings.most_ghosts
     unweighted = lightest >= 1.0 >= heaviest
     enough = last_step_below(2 * most, settings.base) if unweighted and not normalized else np.inf
-    return Zone(settings.depth, ghosts, uniform, normalized, most, enough)
+    return Zone(settings.depth, job.most_ghosts, uniform, normalized, most, enough)
 
 
 def most_ghosts_of(parts: int) -> float:

@@ -6,21 +6,26 @@ import errno
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from hushgraph.contents import extra
 from hushgraph.origins import raised_here
 from hushgraph.progress import between, reached
 
+PATIENCE = 60  # seconds until a cluster without workers is given up
 RETRIES = 3  # of a task that cannot read or write; one whose worker dies runs again as often as Dask's `allowed-failures` says
+_LASTING = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.EISDIR)  # would come again
 _one = threading.Lock()  # a task takes all threads of its worker, and its memory
 
 
 class Runner:
     """Runs the stages of a job; `weights` says which share of the time each is expected to take."""
 
-    def __init__(self, client, weights: dict[str, float], token: str):
-        self.client, self.token = _checked_client(client), token
+    def __init__(self, client, weights: dict[str, float], token: str, witness: Path):
+        """`witness` is a file of the work folder that is there, and that all workers must see."""
+        self.client, self.token, self.witness = _checked_client(client), token, witness
+        self._workers_are_fit = client is None
         self.timings: dict[str, float] = {}
         total, low, self.shares = sum(weights.values()), 0.0, {}
         for stage, weight in weights.items():
@@ -35,6 +40,9 @@ class Runner:
     def run(self, stage: str, task: Callable[..., dict], jobs: list[tuple]) -> list[dict[str, Any]]:
         """What the task returns for each job, in their order."""
         start = time.perf_counter()
+        if not self._workers_are_fit:
+            _check_workers(self.client, self.witness)
+            self._workers_are_fit = True
         with between(*self.shares.get(stage, (0.0, 1.0))):
             found = self._here(stage, task, jobs) if self.client is None else self._there(stage, task, jobs)
         self.timings[stage] = time.perf_counter() - start
@@ -68,7 +76,7 @@ class Runner:
                     reached(done / len(jobs), stage)
                     continue
                 error = future.exception()
-                if not isinstance(error, OSError) or error.errno == errno.ENOSPC or tries[k] == RETRIES:
+                if not isinstance(error, OSError) or error.errno in _LASTING or tries[k] == RETRIES:
                     raise _plain(error)
                 tries[k] += 1
                 futures[k] = submitted(k)
@@ -112,6 +120,42 @@ def on_worker(task, *job):
             raise RefusedError(error.with_traceback(None)) from None
         finally:
             numba.set_num_threads(before)
+
+
+def _check_workers(client, witness: Path) -> None:
+    """Refuse workers that have another hushgraph or none, which would die of the first task, or that do not see the work folder."""
+    import hushgraph
+
+    try:
+        client.wait_for_workers(1, timeout=PATIENCE)
+    except TimeoutError as error:
+        msg = f"the cluster has had no worker for {PATIENCE} seconds; start some, and run the same call again"
+        raise RuntimeError(msg) from error
+    for worker, found in client.run(_fitness, str(witness), on_error="return").items():
+        if isinstance(found, BaseException):  # it is gone
+            continue
+        version, sees = found
+        if version != hushgraph.__version__:
+            has = "no hushgraph" if version is None else f"hushgraph {version}"
+            msg = f"all workers must have hushgraph {hushgraph.__version__}, as this process; {worker} has {has}; install it there"
+            raise RuntimeError(msg)
+        if not sees:
+            msg = f"all workers must see the work folder, under the same path; {worker} does not see {witness}; put it on a file system that all share"
+            raise RuntimeError(msg)
+
+
+def _fitness(path: str) -> tuple[str | None, bool]:
+    """(version of hushgraph, whether the file is there); its code travels with it, since there may be no hushgraph."""
+    import os
+
+    try:
+        import hushgraph
+    except ImportError:
+        return None, False
+    return hushgraph.__version__, os.path.exists(path)
+
+
+_fitness.__module__ = "__main__"  # so its code is sent, not its name
 
 
 def dask_distributed():

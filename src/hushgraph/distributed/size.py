@@ -17,6 +17,7 @@ COMPILING = (
     0.4e9  # more in a process that prepared before, and that compiles what never ran on its machine: room that partitions leave
 )
 LEAST_MEMORY = BASE + COMPILING
+SHARE = 0.8  # of a worker's memory that a task may take: Dask pauses those that take more
 QUICK = 2_000_000  # edges up to which all ghosts of a few partitions are counted before a graph is prepared
 USUAL, LEAST = 5_000_000, 20_000  # nodes that a partition owns, where memory allows; and at least, unless partitions= says so
 _UNITS = {"": 1.0, "b": 1.0, "kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12, "kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40}
@@ -37,6 +38,19 @@ def bytes_of(memory) -> float | None:
             raise ValueError(msg)
         memory = float(match[1]) * _UNITS[match[2].lower()]
     return checked_number("memory", memory, f"a number of bytes above {LEAST_MEMORY:.2g}, or a text like '3GB'", above=LEAST_MEMORY)
+
+
+def memory_of(memory, client) -> float | None:
+    """What a task may take: what was asked for, or what the smallest worker has."""
+    if memory is None and client is not None:
+        limits = [worker["memory_limit"] for worker in client.scheduler_info(n_workers=-1)["workers"].values()]
+        if not limits or not min(limits):
+            return None
+        if (least := min(limits)) <= LEAST_MEMORY / SHARE:
+            msg = f"workers need more than {LEAST_MEMORY / SHARE / 1e9:.2f} GB of memory; the smallest has {least / 1e9:.2f}; start fewer or larger ones"
+            raise ValueError(msg)
+        return SHARE * least
+    return bytes_of(memory)
 
 
 @dataclass(frozen=True)

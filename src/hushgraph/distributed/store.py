@@ -177,6 +177,10 @@ class Output:
             path.unlink(missing_ok=True)
 
 
+def is_draft(path: Path) -> bool:
+    return path.name.startswith(".") and path.name.endswith(".tmp")
+
+
 def remove_drafts(folders: Iterable[Path]) -> None:
     """What killed tasks left half-written. No task may be at work in these folders."""
     for folder in folders:
