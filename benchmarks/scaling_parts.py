@@ -109,7 +109,9 @@ def stages(folder: str, partitions: int, degree: int, threads: int = 1) -> dict:
         first, done = time.process_time(), len(record.tasks)
         hd.denoise(work, f"{folder}/noisy.npy", sigma=1.0, n_probes=1)
         denoising = time.process_time() - first - sum(one["cpu"] for one in record.tasks[done:])
-        zones = [json.loads((work / "parts" / f"{k:05d}" / "zone.json").read_text("utf-8"))["facts"] for k in range(partitions)]
+        zones = [
+            json.loads(next(work.glob(f"graph-*/parts/{k:05d}/zone.json")).read_text("utf-8"))["facts"] for k in range(partitions)
+        ]
         kept = sum(path.stat().st_size for path in work.rglob("*") if path.is_file())
     return {
         "tasks": record.tasks, "start": start, "base": base, "client": [preparing, denoising], "n": prepared.n, "edges": prepared.n_edges,
@@ -140,7 +142,7 @@ def on_workers(folder: str, workers: int, partitions: int, degree: int) -> dict:
             middle = time.perf_counter()
             result = hd.denoise(f"{own}/work", f"{folder}/noisy.npy", sigma=1.0, n_probes=1, client=client)
             end, after = time.perf_counter(), _busy(client)
-        files = [json.loads(path.read_text("utf-8"))["facts"] for path in sorted(Path(own, "work", "parts").rglob("zone.json"))]
+        files = [json.loads(path.read_text("utf-8"))["facts"] for path in sorted(Path(own, "work").rglob("zone.json"))]
     clients = {
         "client, preparing": middle - start - sum(prepared.timings.values()),
         "client, denoising": end - middle - sum(result.timings.values()),

@@ -100,7 +100,7 @@ def tasks_begun(client, run):
     log = client.run_on_scheduler(
         lambda dask_scheduler: [str(one[0]) for one in dask_scheduler.transition_log if one[2] == "processing"]
     )
-    return Counter(key.split("-")[0] for key in log if key.endswith(run))
+    return Counter(key.split("-")[0] for key in log if f"-{run}-" in key)
 
 
 def test_a_worker_killed_in_the_middle_of_a_task_of_each_stage(client, case, tmp_path):

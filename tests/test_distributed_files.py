@@ -49,7 +49,7 @@ def test_edges_in_many_files(name, tmp_path):
     result = denoise(tmp_path / "work", tmp_path / "noisy.parquet", sigma=1.0, output=tmp_path / "out")
     assert_equal(result, hg.denoise(graph, noisy, sigma=1.0, method="sgwt_scaled"))
     assert len(list((tmp_path / "out").glob("*.parquet"))) == 3
-    assert not list((tmp_path / "work" / "pieces").glob("*/*.npy"))
+    assert not list((tmp_path / "work").glob("graph-*/pieces/*/*.npy"))
 
 
 def test_object_stores(roads, tmp_path):
@@ -190,7 +190,7 @@ def test_a_plan_says_what_happens(tmp_path, name, method, parts):
     peak_of_denoising(small_folder(tmp_path / "small"), method)  # compiles, which takes memory that plans leave out
     peak = peak_of_denoising(tmp_path, method)
     size = sum(path.stat().st_size for path in (tmp_path / "work").rglob("*") if path.is_file())
-    marks = [*(tmp_path / "work" / "parts").glob("*/*.json"), *(tmp_path / "work" / "runs").glob("*/0*/*.json")]
+    marks = [*(tmp_path / "work").glob("graph-*/parts/*/*.json"), *(tmp_path / "work" / "runs").glob("*/0*/*.json")]
     assert (found.n_scales, found.partitions) == (done.n_scales, done.partitions)
     assert found.growth == pytest.approx(done.growth, rel=0.3)
     assert found.disk == pytest.approx(size, rel=0.3)

@@ -36,13 +36,13 @@ def failing(folder, error, times):
 @pytest.mark.parametrize(("error", "tries"), [(ValueError, 1), (TooManyGhostsError, 1), (IndexError, 1), (OSError, 1 + RETRIES)])
 def test_only_reading_and_writing_is_tried_again(client, tmp_path, error, tries):
     with pytest.raises(error, match="as said"):
-        Runner(client, {"stage": 1.0}, error.__name__, tmp_path).run("stage", failing, [(tmp_path, error, 99)])
+        Runner(client, {"stage": 1.0}, tmp_path).run("stage", failing, [(tmp_path, error, 99)])
     assert len(list(tmp_path.iterdir())) == tries
 
 
 def test_a_task_that_fails_once_is_done(client, tmp_path):
     jobs = [(tmp_path, OSError, 1)]
-    assert Runner(client, {"stage": 1.0}, "once", tmp_path).run("stage", failing, jobs) == [{"tried": 2}]
+    assert Runner(client, {"stage": 1.0}, tmp_path).run("stage", failing, jobs) == [{"tried": 2}]
 
 
 def test_a_refusal_reads_as_on_one_machine(client, tmp_path):
@@ -57,7 +57,7 @@ def test_workers_that_do_not_see_the_folder_are_refused(client, tmp_path):
     with pytest.raises(
         RuntimeError, match=r"all workers must see the work folder.* does not see .*elsewhere; put it on a file system"
     ):
-        Runner(client, {"stage": 1.0}, "unseen", tmp_path / "elsewhere").run("stage", failing, [])
+        Runner(client, {"stage": 1.0}, tmp_path / "elsewhere").run("stage", failing, [])
 
 
 @pytest.mark.parametrize(("version", "said"), [("0.0.1", "has hushgraph 0.0.1"), (None, "has no hushgraph")])
@@ -83,4 +83,4 @@ def test_a_cluster_without_workers_is_given_up(monkeypatch, tmp_path):
     monkeypatch.setattr(runner, "PATIENCE", 0.2)
     settings = {"processes": False, "n_workers": 0, "dashboard_address": None}
     with distributed.Client(**settings) as client, pytest.raises(RuntimeError, match=r"no worker for 0.2 seconds; start some"):
-        Runner(client, {"stage": 1.0}, "nobody", tmp_path).run("stage", failing, [])
+        Runner(client, {"stage": 1.0}, tmp_path).run("stage", failing, [])

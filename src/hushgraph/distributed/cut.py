@@ -56,14 +56,18 @@ def _boxes(coords, n: int, parts: int) -> Callable[[Nodes], np.ndarray]:
     if coords.ndim != 2 or len(coords) != n:
         msg = f"coords must be ({n}, 2) or ({n}, 3) numbers, a row per node; got {coords.shape}"
         raise ValueError(msg)
-    step = max(1, n // SAMPLE)
-    cuts = _cuts(_finite(np.asarray(coords[::step], dtype=np.float64)), np.arange(0, n, step), parts)
+    cuts = _cuts(_finite(sample_of(coords, n)), np.arange(0, n, max(1, n // SAMPLE)), parts)
 
     def owners(nodes: Nodes) -> np.ndarray:
         numbers = np.arange(nodes.start, nodes.stop) if isinstance(nodes, slice) else nodes
         return _walked(_finite(np.ascontiguousarray(coords[nodes], dtype=np.float64)), numbers, *cuts)
 
     return owners
+
+
+def sample_of(coords, n: int) -> np.ndarray:
+    """The points that boxes are made of."""
+    return np.asarray(coords[:: max(1, n // SAMPLE)], dtype=np.float64)
 
 
 def _finite(points: np.ndarray) -> np.ndarray:

@@ -17,10 +17,11 @@ from hushgraph.distributed import let, tasks
 from hushgraph.distributed.edges import whole_address
 from hushgraph.distributed.runner import Runner
 from hushgraph.distributed.signals import check_output, is_written, opened_release, read_parts, taken, write_part
-from hushgraph.distributed.size import BASE, COMBINED, Shape
+from hushgraph.distributed.size import BASE, COMBINED, Shape, memory_of
 from hushgraph.distributed.store import (
     VERSION,
     added,
+    local_folder,
     locked,
     manifest_of,
     pieces,
@@ -133,9 +134,9 @@ def denoise(
     keep : bool
         Keep the files of all stages when the run is finished.
     """
-    facts, work = manifest_of(workdir), Path(workdir).resolve()
+    facts, work = manifest_of(workdir), local_folder(workdir)
     _check_method(method, facts["n"], refine, nonnegative)
-    _check_memory(method, facts)
+    _check_memory(method, facts, client)
     sure_exponent(rule, beta)
     if isinstance(signal, Noisy):
         signal, sigma = opened_release(signal, sigma, facts)
@@ -151,7 +152,7 @@ def denoise(
         _check_sizes(noise)
     count = default_probes(facts["n"]) if n_probes is None else checked_count("n_probes", n_probes, 1)
     run = Run(
-        work, work / "runs", path, checked_sigma(sigma) if one else None, noise, method, rule, beta, count,
+        work / facts["folder"], work / "runs", path, checked_sigma(sigma) if one else None, noise, method, rule, beta, count,
         choose("law", law, get_args(Law)), checked_seed(seed), bool(nonnegative), bool(integer),
         kept_probes_of(method, facts["n"], count),
     )  # fmt: skip
@@ -162,7 +163,7 @@ def denoise(
 
 def resume(workdir, *, client=None, keep: bool = False, progress: Watcher | None = None) -> DenoisedFiles:
     """Go on with the latest run of a work folder that is not finished; if all are, the latest result."""
-    facts, work = manifest_of(workdir), Path(workdir).resolve()
+    facts, work = manifest_of(workdir), local_folder(workdir)
     begun = sorted((work / "runs").glob("*/run.json"), key=lambda path: path.stat().st_mtime)
     if not begun:
         msg = f"{work} has no run to go on with; begin one with denoise({str(work)!r}, signal, sigma=...)"
@@ -197,14 +198,15 @@ def _check_method(method, n: int, refine: bool | None, nonnegative: bool) -> Non
         raise ValueError(msg)
 
 
-def _check_memory(method: str, facts: dict[str, Any]) -> None:
-    """Refuse a method that needs more memory than the partitions were cut for."""
+def _check_memory(method: str, facts: dict[str, Any], client) -> None:
+    """Refuse a method that needs more memory than the partitions were cut for, or than workers have."""
     shape = Shape(2 * facts["n_edges"] / facts["n"], facts["n_scales"], not facts["unweighted"], method)
     needed = BASE + facts["largest_zone"] * shape.per_row
-    if facts["memory"] is not None and needed > facts["memory"]:
+    least = min(limit for limit in (facts["memory"], memory_of(None, client), np.inf) if limit is not None)
+    if needed > least:
         msg = (
-            f"method={method!r} takes about {needed / 1e9:.2f} GB per task on these partitions, and memory={facts['memory'] / 1e9:.2f} GB was asked "
-            f"for; prepare with method={method!r}, or with more partitions"
+            f"method={method!r} takes about {needed / 1e9:.2f} GB per task on these partitions, and there are {least / 1e9:.2f} GB, as was asked for "
+            f"or as workers can give; prepare with method={method!r}, or with more partitions"
         )
         raise ValueError(msg)
 
@@ -227,7 +229,8 @@ def _begun(run: Run, facts: dict[str, Any], output: str | None, again: bool) -> 
         stated[name] = None if stated[name] is None else Path(stated[name]).name
     stated |= {"version": VERSION, "graph_hash": facts["graph_hash"], "partition_hash": facts["partition_hash"], "output": output}
     name = hashlib.sha256(json.dumps(stated, sort_keys=True).encode()).hexdigest()[:16]
-    run = replace(run, folder=run.work / "runs" / name)
+    run = replace(run, folder=run.folder / name)
+    check_output(run, facts["partitions"], output or str(run.folder / "denoised"))
     if not again:
         with locked(run.folder):
             remove_stages(_folders(run, facts))
@@ -246,7 +249,7 @@ def _run_of(work: Path, folder: Path, facts: dict[str, Any]) -> Run:
             raise ValueError(msg)
     known = {name: stated[name] for name in Run.__dataclass_fields__ if name in stated}
     files = {name: None if known[name] is None else work / "signals" / known[name] for name in ("signal", "sigma_file")}
-    return Run(**{**known, **files, "work": work, "folder": folder})
+    return Run(**{**known, **files, "work": work / facts["folder"], "folder": folder})
 
 
 def _folders(run: Run, facts: dict[str, Any]) -> list[Path]:
@@ -260,20 +263,23 @@ def _address(run: Run) -> str:
 
 def _carried_out(run: Run, facts: dict[str, Any], client, keep: bool) -> DenoisedFiles:
     """All stages that are not done yet, or whose result is lost."""
-    runner = Runner(client, stages_of(run.method), run.folder.name, run.folder / "run.json")
+    runner = Runner(client, stages_of(run.method), run.folder / "run.json")
     address, folders = _address(run), _folders(run, facts)
-    check_output(run, facts["partitions"], address)
-    done = read_json(run.folder / "result.json")
-    if done is None or not _is_there(run, facts, address):
-        with locked(run.folder):
-            done = None if done is None else _written_again(run, facts, runner, done, address)
-            if done is None:
-                _check_signals(run)
-                remove_drafts(folders)
-                done = {**_worked_out(run, facts, runner, address), "keep": keep}
-                write_json(run.folder / "result.json", done)
-    if not (keep or done["keep"]):  # also after a call that was killed here
-        remove_stages(folders, _KEPT)
+    with locked(run.folder):
+        check_output(run, facts["partitions"], address, clean=True)
+        done = read_json(run.folder / "result.json")
+        if done is not None and not _is_there(run, facts, address):
+            done = _written_again(run, facts, runner, done, address)
+        if done is None:
+            _check_signals(run)
+            remove_drafts(folders)
+            done = {**_worked_out(run, facts, runner, address), "keep": keep}
+            if not _is_there(run, facts, address):
+                msg = f"the files at {address} are not those of this run any more: another one wrote there meanwhile; choose another output folder"
+                raise RuntimeError(msg)
+            write_json(run.folder / "result.json", done)
+        if not (keep or done["keep"]):  # also after a call that was killed here
+            remove_stages(folders, _KEPT)
     reached(1.0, "write")
     thresholds = None if done["thresholds"] is None else np.array(done["thresholds"])
     known = {name: value for name, value in done.items() if name != "keep"} | {"address": address, "thresholds": thresholds}

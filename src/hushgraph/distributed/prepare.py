@@ -16,16 +16,17 @@ from hushgraph.adjacency import MAX_NODES, Duplicates
 from hushgraph.checks import checked_count, checked_number, choose
 from hushgraph.distributed import edges as edge_files
 from hushgraph.distributed.bounds import last_step_below, spectrum_of
-from hushgraph.distributed.cut import By, Nodes, cut_for, write_owners
+from hushgraph.distributed.cut import By, Nodes, cut_for, sample_of, write_owners
 from hushgraph.distributed.ghosts import Zone, grow
 from hushgraph.distributed.rows import build_rows, sort_piece, write_part_rows
 from hushgraph.distributed.runner import Runner
 from hushgraph.distributed.sample import refuse_small_worlds
-from hushgraph.distributed.size import Shape, memory_of, nodes_per_partition
+from hushgraph.distributed.size import COMBINED, Shape, memory_of, nodes_per_partition
 from hushgraph.distributed.store import (
     VERSION,
     Output,
     is_draft,
+    local_folder,
     locked,
     manifest_of,
     part_folder,
@@ -37,7 +38,7 @@ from hushgraph.distributed.store import (
 )
 from hushgraph.frame import Damping, frame_of, unit_of
 from hushgraph.graph import Graph
-from hushgraph.partition import Plateau
+from hushgraph.partition import Plateau, checked_base
 from hushgraph.progress import Watcher, checked_watcher, reached, watching
 from hushgraph.spectrum import PRODUCTS
 from hushgraph.sums import sum_of_units, unit_above
@@ -45,6 +46,7 @@ from hushgraph.sums import sum_of_units, unit_above
 MOST_GHOSTS = 3.0  # per owned node, above which partitions do not pay
 EXPECTED_GROWTH = 1.3  # rows per owned node, before they are counted
 BEGUN = "preparing.json"  # what is being prepared
+MANY_LINKED = 0.9  # share of the nodes with edges, below which it is said
 REFUSED = "refused.json"  # in a folder whose preparation cannot be: it gives way to another
 STAGES = {"sort": 2.0, "rows": 2.0, "zones": 6.0}  # shares of the time, roughly
 Laplacian = Any
@@ -125,21 +127,22 @@ def prepare(
     client : distributed.Client, optional
         Whose workers run the tasks; None: this process runs them one after the other.
     """
+    choose("method", method, ("sgwt_sure", "sgwt_scaled", *COMBINED))
     settings = _Settings(
-        checked_count("degree", degree, 1), damping, float(base), plateau, n_scales, lambda_max,
+        checked_count("degree", degree, 1), choose("damping", damping, (*get_args(Damping), None)), checked_base(base),
+        choose("plateau", plateau, get_args(Plateau)), None if n_scales is None else checked_count("n_scales", n_scales, 1),
+        None if lambda_max is None else checked_number("lambda_max", lambda_max, "a number above 0", above=0),
         choose("laplacian", laplacian, ("combinatorial", "normalized")), str(weight), choose("duplicates", duplicates, get_args(Duplicates)),
         None if most_ghosts is None else checked_number("most_ghosts", most_ghosts, "a number above 0", above=0),
     )  # fmt: skip
     with watching(checked_watcher(progress)):
-        job = _Job.of(
-            edges, Path(workdir).resolve(), n, coords, partitions, by, memory_of(memory, client), settings, weight, method
-        )
+        job = _Job.of(edges, local_folder(workdir), n, coords, partitions, by, memory_of(memory, client), settings, weight, method)
         if (known := job.known()) is None:
             job.look()
             with locked(job.work):
                 job.begin()
                 if (known := job.known()) is None:
-                    runner = Runner(client, STAGES if job.graph is None else {"zones": 1.0}, job.token, job.work / BEGUN)
+                    runner = Runner(client, STAGES if job.graph is None else {"zones": 1.0}, job.work / BEGUN)
                     known = _worked_out(job, runner)
         reached(1.0, "zones")
         return known
@@ -147,27 +150,27 @@ def prepare(
 
 def _worked_out(job: _Job, runner: Runner) -> Prepared:
     """All stages that are not done yet."""
-    remove_drafts(_folders(job.work))
+    remove_drafts(_folders(job))
     try:
         rows = _rows_of_graph(job) if job.graph is not None else _rows_of_files(job, runner)
         zone = _zone(rows, job)
-        zones = runner.run("zones", grow, [(job.work, part, zone) for part in range(job.parts)])
+        zones = runner.run("zones", grow, [(job.root, part, zone) for part in range(job.parts)])
         found = _finished(job, rows, zones, zone, runner)
     except ValueError:
         write_json(job.work / REFUSED, {})
         raise
-    remove_drafts(_folders(job.work))
+    remove_drafts(_folders(job))
     return found
 
 
-def _folders(work: Path) -> list[Path]:
-    """Where tasks write."""
-    return [work, *(work / "parts").glob("*"), *(work / "pieces").glob("*")]
+def _folders(job: _Job) -> list[Path]:
+    """Where files are written."""
+    return [job.work, job.root, *job.root.glob("parts/*"), *job.root.glob("pieces/*")]
 
 
 def prepared(workdir) -> Prepared:
     """What a prepared folder holds."""
-    work, found = Path(workdir), manifest_of(workdir)
+    work, found = local_folder(workdir), manifest_of(workdir)
     names = ("n", "n_edges", "partitions", "growth", "n_scales", "lambda_max", "lambda_upper", "lambda_max_from", "timings")
     return Prepared(folder=work, notes=tuple(found["notes"]), **{name: found[name] for name in names})
 
@@ -225,12 +228,15 @@ class _Job:
         parts = -(-n // most) if partitions is None else checked_count("partitions", partitions, 1, n)
         by, owners = cut_for(by, n, parts, coords, graph)
         source = graph.hash if graph is not None else _identities(pieces)
-        stated = {"version": VERSION, "n": n, "partitions": parts, "by": by, "source": source, **asdict(settings)}
+        places = hashlib.sha256(sample_of(coords, n).tobytes()).hexdigest()[:16] if by == "coordinates" else None
+        stated = {"version": VERSION, "n": n, "partitions": parts, "by": by, "source": source, "places": places, **asdict(settings)}
         return cls(work, graph, pieces, columns, n, parts, by, settings, memory, coords, owners, json.loads(json.dumps(stated)))
 
     @property
-    def token(self) -> str:
-        return hashlib.sha256(json.dumps(self.stated, sort_keys=True).encode()).hexdigest()[:16]
+    def root(self) -> Path:
+        """Where the graph goes, named by all that it depends on: tasks of another preparation that still run somewhere write elsewhere."""
+        facts = {name: value for name, value in self.stated.items() if name != "most_ghosts"}
+        return self.work / f"graph-{hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]}"
 
     @property
     def most_ghosts(self) -> float:
@@ -250,12 +256,12 @@ class _Job:
     def begin(self) -> None:
         """Say in the folder what is prepared there. Nobody else works in it now, but somebody may have since it was looked at."""
         changed = _changed(self.work, self.stated)
-        if changed:
-            _give_way(self.work, changed)
         if changed is None or changed:
             write_json(self.work / BEGUN, self.stated)
-        if not (self.work / "owner.npy").exists():
-            write_owners(self.work / "owner.npy", self.n, self.parts, self.owners)
+        for other in set(self.work.glob("graph-*")) - {self.root}:  # of a preparation that was refused
+            shutil.rmtree(other, ignore_errors=True)
+        if not (self.root / "owner.npy").exists():
+            write_owners(self.root / "owner.npy", self.n, self.parts, self.owners)
         (self.work / REFUSED).unlink(missing_ok=True)
 
 
@@ -278,6 +284,10 @@ def count_nodes(n, pieces, columns, coords) -> int:
         msg = (
             f"the edges name node {least - 1}; expected numbers from 0 to at most {MAX_NODES - 1}, without gaps; renumber the nodes"
         )
+        raise ValueError(msg)
+    edges = sum(piece[3] for piece in pieces)
+    if n is None and coords is None and least > 4 * max(edges, 1):
+        msg = f"the edges name node {least - 1}, but they are only {edges:,}: most nodes between have none; renumber the nodes without gaps, or say n={least} if that is meant"
         raise ValueError(msg)
     n = (least if coords is None else len(coords)) if n is None else n
     return checked_count("n", n, least, MAX_NODES, note=f" (the edges name node {least - 1})")
@@ -305,21 +315,12 @@ def _changed(work: Path, stated: dict[str, Any]) -> list[str] | None:
     return other
 
 
-def _give_way(work: Path, other: list[str]) -> None:
-    """Remove what a refused preparation made, unless it only asked for fewer ghosts."""
-    if other != ["most_ghosts"]:
-        (work / BEGUN).unlink()
-        (work / "owner.npy").unlink(missing_ok=True)
-        for folder in ("parts", "pieces"):
-            shutil.rmtree(work / folder, ignore_errors=True)
-
-
 def _rows_of_graph(job: _Job) -> list[dict[str, Any]]:
     """Rows of a graph in memory."""
-    graph, owner, found = cast(Graph, job.graph), read_array(job.work / "owner.npy"), []
+    graph, owner, found = cast(Graph, job.graph), read_array(job.root / "owner.npy"), []
     matrix = graph.adjacency
     for part in range(job.parts):
-        out = Output(part_folder(job.work, part), "rows")
+        out = Output(part_folder(job.root, part), "rows")
         if (known := out.known()) is None:
             nodes = np.flatnonzero(owner == part)
             rows = matrix[nodes]
@@ -330,15 +331,15 @@ def _rows_of_graph(job: _Job) -> list[dict[str, Any]]:
 
 def _rows_of_files(job: _Job, runner: Runner) -> list[dict[str, Any]]:
     """Rows of edge files; the sorted pieces go when all rows are there."""
-    outputs = [Output(part_folder(job.work, part), "rows") for part in range(job.parts)]
+    outputs = [Output(part_folder(job.root, part), "rows") for part in range(job.parts)]
     if any(out.known() is None for out in outputs):
-        jobs: list[tuple] = [(job.work, k, piece, job.columns, job.n, job.parts) for k, piece in enumerate(job.files)]
+        jobs: list[tuple] = [(job.root, k, piece, job.columns, job.n, job.parts) for k, piece in enumerate(job.files)]
         runner.run("sort", sort_piece, jobs)
     weighted = job.columns.weight is not None
-    parts = [(job.work, part, len(job.files), weighted, job.settings.duplicates) for part in range(job.parts)]
+    parts = [(job.root, part, len(job.files), weighted, job.settings.duplicates) for part in range(job.parts)]
     rows = runner.run("rows", build_rows, parts)
     for k in range(len(job.files)):
-        Output(job.work / "pieces" / f"{k:06d}", "sorted").remove()
+        Output(job.root / "pieces" / f"{k:06d}", "sorted").remove()
     return rows
 
 
@@ -368,23 +369,27 @@ def _finished(job: _Job, rows, zones, zone: Zone, runner: Runner) -> Prepared:
     total = sum_of_units(high, low, unit)
     scaling = 1.0 if unweighted or zone.normalized else unit_of(total, job.n)
     spectrum, notes = spectrum_of(rows, zones, zone, settings, entries, scaling)
+    linked = sum(row["linked"] for row in rows)
+    if linked < MANY_LINKED * job.n:
+        notes.append(f"{job.n - linked:,} of {job.n:,} nodes have no edges; if node numbers have gaps, renumber them")
     bands = (settings.base, settings.plateau, None, 0, settings.n_scales)
     stand_in = cast(Graph, None)
     frame = frame_of(stand_in, spectrum, scaling, cast(Any, settings.laplacian), settings.degree, settings.damping, bands)
-    write_array(job.work / "frame.npy", frame.coefficients, safe=True)
+    write_array(job.root / "frame.npy", frame.coefficients, safe=True)
     fingerprint = sum(row["fingerprint"] for row in rows) % 2**64
     facts = {
         **json.loads(json.dumps(asdict(settings))),
-        "version": VERSION, "n": job.n, "n_edges": entries // 2, "partitions": job.parts, "by": job.by,
+        "version": VERSION, "folder": job.root.name, "n": job.n, "n_edges": entries // 2, "partitions": job.parts, "by": job.by,
         "growth": sum(one["rows"] for one in zones) / job.n, "largest_zone": max(one["rows"] for one in zones),
         "n_scales": frame.n_scales, "lambda_max": frame.lambda_max, "lambda_upper": frame.lambda_upper, "unit": scaling,
         "lambda_max_from": spectrum.lambda_max_from, "lambda_upper_from": spectrum.lambda_upper_from,
         "unweighted": unweighted, "mean_degree": total / job.n or 1.0, "most_degree": zone.most_degree,
-        "linked": sum(row["linked"] for row in rows), "graph_hash": f"{job.n}-{entries}-{fingerprint:016x}",
+        "linked": linked, "graph_hash": f"{job.n}-{entries}-{fingerprint:016x}",
         "signal_hash": None if job.graph is None else job.graph.hash,
-        "partition_hash": _hash_of(job.work / "owner.npy"), "notes": notes, "memory": job.memory, "timings": runner.timings,
+        "partition_hash": _hash_of(job.root / "owner.npy"), "notes": notes, "memory": job.memory, "timings": runner.timings,
     }  # fmt: skip
-    write_json(job.work / "manifest.json", facts)
+    for folder in (job.root, job.work):  # for tasks; and, when all is there, for everybody
+        write_json(folder / "manifest.json", facts)
     found = prepared(job.work)
     return Prepared(**{**found.__dict__, "dashboard": runner.dashboard})
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -22,9 +23,10 @@ _one = threading.Lock()  # a task takes all threads of its worker, and its memor
 class Runner:
     """Runs the stages of a job; `weights` says which share of the time each is expected to take."""
 
-    def __init__(self, client, weights: dict[str, float], token: str, witness: Path):
+    def __init__(self, client, weights: dict[str, float], witness: Path):
         """`witness` is a file of the work folder that is there, and that all workers must see."""
-        self.client, self.token, self.witness = _checked_client(client), token, witness
+        self.client, self.witness = _checked_client(client), witness
+        self.name = f"{witness.parent.name}-{os.urandom(6).hex()}"
         self._workers_are_fit = client is None
         self.timings: dict[str, float] = {}
         total, low, self.shares = sum(weights.values()), 0.0, {}
@@ -61,14 +63,14 @@ class Runner:
         tries = [0] * len(jobs)
 
         def submitted(k: int):
-            key = f"{stage}-{k}{f'-{tries[k]}' if tries[k] else ''}-{self.token}"
+            key = f"{stage}-{k}{f'-{tries[k]}' if tries[k] else ''}-{self.name}"  # of this call alone
             return self.client.submit(on_worker, task, *jobs[k], key=key, pure=False)
 
         futures = [submitted(k) for k in range(len(jobs))]
         places = {future.key: k for k, future in enumerate(futures)}
         try:
             reached(0.0, stage)
-            done, waiting = 0, dask_distributed().as_completed(futures)
+            done, waiting = 0, dask_distributed().as_completed(futures, loop=self.client.loop)
             for future in waiting:
                 k = places[future.key]
                 if future.status != "error":
@@ -99,6 +101,12 @@ def _plain(error: BaseException) -> BaseException:
     """What a task failed by, so that it reads as on one machine."""
     if isinstance(error, RefusedError):
         return error.error
+    if isinstance(error, dask_distributed().KilledWorker):
+        msg = (
+            "several workers died of the same task, most likely for want of memory; give workers more, or prepare with more partitions, and run "
+            "the same call again: it goes on with what is done"
+        )
+        return RuntimeError(msg)
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:
         return OSError(errno.ENOSPC, error.strerror)
     return error

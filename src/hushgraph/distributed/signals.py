@@ -157,6 +157,11 @@ def write_part(run: Run, part: int, address: str, unchanged: bool) -> dict[str, 
             number = file.fileno()
             file.flush()
             os.fsync(number)
+    try:
+        _check_own(run, system, path, address, damaged_ok=True)
+    except ValueError:
+        system.rm_file(draft)
+        raise
     system.mv(draft, path)
     return Output(out.folder, "write").done({"address": address, "rows": len(nodes)})
 
@@ -178,8 +183,8 @@ def is_written(run: Run, part: int, address: str, rows: int) -> bool:
     return found.num_rows == rows and (found.metadata or {}).get(RUN) == run.folder.name.encode()
 
 
-def check_output(run: Run, parts: int, address: str) -> None:
-    """Refuse a folder with parquet files of something else: whoever reads it would mix them. Drafts of killed tasks are removed."""
+def check_output(run: Run, parts: int, address: str, *, clean: bool = False) -> None:
+    """Refuse a folder with parquet files of something else: whoever reads it would mix them. `clean` removes drafts of killed tasks."""
     own = {part_file("", part).strip("/") for part in range(parts)}
     system, folder = extra("fsspec.core", name="dask", purpose="files elsewhere").url_to_fs(address)
     system.invalidate_cache()
@@ -188,19 +193,25 @@ def check_output(run: Run, parts: int, address: str) -> None:
     for path in sorted(system.ls(folder, detail=False)):
         name = path.rsplit("/", 1)[-1]
         if name.startswith(".part-") and name.endswith(".tmp"):
-            system.rm_file(path)
-        elif name.endswith(".parquet") and not _is_of(run, system, path, damaged_ok=name in own):
-            msg = f"output must be a folder without other parquet files; {address} holds {name}, which is not of this run; choose another folder, or remove them"
-            raise ValueError(msg)
+            if clean:
+                system.rm_file(path)
+        elif name.endswith(".parquet"):
+            _check_own(run, system, path, address, damaged_ok=name in own)
 
 
-def _is_of(run: Run, system, path: str, *, damaged_ok: bool) -> bool:
-    """Whether the file says so; one that is damaged will be written again."""
+def _check_own(run: Run, system, path: str, address: str, *, damaged_ok: bool) -> None:
+    """Refuse a file that does not say that it is of this run; one that is damaged will be written again."""
     try:
         with system.open(path, "rb") as file:
-            return (parquet().ParquetFile(file).metadata.metadata or {}).get(RUN) == run.folder.name.encode()
+            is_own = (parquet().ParquetFile(file).metadata.metadata or {}).get(RUN) == run.folder.name.encode()
+    except FileNotFoundError:
+        return
     except ValueError:
-        return damaged_ok
+        is_own = damaged_ok
+    if not is_own:
+        name = path.rsplit("/", 1)[-1]
+        msg = f"output must be a folder without other parquet files; {address} holds {name}, which is not of this run; choose another folder, or remove them"
+        raise ValueError(msg)
 
 
 def read_parts(address: str, parts: int, n: int, run: str) -> np.ndarray:

@@ -209,9 +209,17 @@ def part_folder(work: Path, part: int) -> Path:
     return work / "parts" / f"{part:05d}"
 
 
+def local_folder(work) -> Path:
+    """The whole path of a work folder, which is mapped into memory."""
+    if "://" in str(work):
+        msg = f"the work folder must be a folder that all workers see, not an address; got {work}; only edges, signals and results may be elsewhere"
+        raise ValueError(msg)
+    return Path(work).resolve()
+
+
 def manifest_of(work) -> dict[str, Any]:
     """The manifest of a prepared folder, or an error that says what to do."""
-    found = read_json(Path(work) / "manifest.json")
+    found = read_json(local_folder(work) / "manifest.json")
     if found is None:
         msg = f"{work} must be a folder that prepare() finished; it has no manifest.json; run prepare(edges, {str(work)!r}) first"
         raise ValueError(msg)
