@@ -25,6 +25,7 @@ from hushgraph.distributed.size import COMBINED, Shape, memory_of, nodes_per_par
 from hushgraph.distributed.store import (
     VERSION,
     Output,
+    hash_of,
     is_draft,
     local_folder,
     locked,
@@ -386,17 +387,9 @@ def _finished(job: _Job, rows, zones, zone: Zone, runner: Runner) -> Prepared:
         "unweighted": unweighted, "mean_degree": total / job.n or 1.0, "most_degree": zone.most_degree,
         "linked": linked, "graph_hash": f"{job.n}-{entries}-{fingerprint:016x}",
         "signal_hash": None if job.graph is None else job.graph.hash,
-        "partition_hash": _hash_of(job.root / "owner.npy"), "notes": notes, "memory": job.memory, "timings": runner.timings,
+        "partition_hash": hash_of(job.root / "owner.npy"), "notes": notes, "memory": job.memory, "timings": runner.timings,
     }  # fmt: skip
     for folder in (job.root, job.work):  # for tasks; and, when all is there, for everybody
         write_json(folder / "manifest.json", facts)
     found = prepared(job.work)
     return Prepared(**{**found.__dict__, "dashboard": runner.dashboard})
-
-
-def _hash_of(path: Path) -> str:
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while block := file.read(2**22):
-            digest.update(block)
-    return digest.hexdigest()

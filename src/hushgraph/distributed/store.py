@@ -7,6 +7,7 @@ disk: what a killed task or a loss of power leaves behind has no mark, or does n
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import os
 from collections.abc import Iterable, Iterator
@@ -109,6 +110,14 @@ def write_rows(path: Path, shape: tuple[int, ...], dtype, rows: Iterable[np.ndar
 def read_array(path: Path, *, whole: bool = True) -> np.ndarray:
     """An array in memory, or mapped if it is not wanted `whole`."""
     return np.load(path, mmap_mode=None if whole else "r", allow_pickle=False)
+
+
+def hash_of(path: Path) -> str:
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while block := file.read(2**22):
+            digest.update(block)
+    return digest.hexdigest()
 
 
 def write_json(path: Path, facts: dict[str, Any]) -> None:
