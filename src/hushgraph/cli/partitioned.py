@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import concurrent.futures
+import logging
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from enum import StrEnum
+from importlib.util import find_spec
 from pathlib import Path
 from signal import SIG_IGN, SIGINT
 from signal import signal as on_signal
@@ -14,8 +18,11 @@ from typing import Annotated, Any
 
 import typer
 
+from hushgraph.cli.failures import UNEXPECTED
+from hushgraph.cli.graph_reading import Duplicates
 from hushgraph.cli.options import AsJson, Quiet, grouped
 from hushgraph.cli.terminal import Terminal, open_terminal
+from hushgraph.origins import raised_here
 
 distributed = typer.Typer(
     name="distributed",
@@ -24,6 +31,7 @@ distributed = typer.Typer(
     pretty_exceptions_enable=False,
 )
 _GRAPH, _CLUSTER, _FRAME = "How the graph is read and cut", "Where it runs", "The wavelets"
+_PATIENCE = 10.0  # seconds in which a scheduler must answer
 
 
 class By(StrEnum):
@@ -58,14 +66,20 @@ class Cutting:
     ] = None
     coords: Annotated[Path | None, typer.Option(help="A .npy file with the places of the nodes.", rich_help_panel=_GRAPH)] = None
     by: Annotated[By | None, typer.Option(help="Boxes of coordinates, or ranges of node numbers.", rich_help_panel=_GRAPH)] = None
-    partitions: Annotated[int | None, typer.Option(help="Default: as many as the memory asks for.", rich_help_panel=_GRAPH)] = None
+    partitions: Annotated[
+        int | None, typer.Option(min=1, help="Default: as many as the memory asks for.", rich_help_panel=_GRAPH)
+    ] = None
     weight: Annotated[
         str | None, typer.Option(help="Column of the weights. Default: weight, if there is one.", rich_help_panel=_GRAPH)
     ] = None
     unweighted: Annotated[bool, typer.Option("--unweighted", help="Every edge weighs 1.", rich_help_panel=_GRAPH)] = False
     most_ghosts: Annotated[
         float | None,
-        typer.Option(help="Ghosts per owned node above which the graph is refused. Default: 3.", rich_help_panel=_GRAPH),
+        typer.Option(
+            help="Ghosts per owned node above which the graph is refused. Default: 3, or three quarters of all other nodes where "
+            "there are few partitions (0.75 for 2, 2.25 for 4).",
+            rich_help_panel=_GRAPH,
+        ),
     ] = None
     degree: Annotated[int, typer.Option(help="Degree of the polynomials.", rich_help_panel=_FRAME)] = 100
     method: Annotated[Method, typer.Option(help="The method that tasks must have room for.", rich_help_panel=_FRAME)] = (
@@ -107,15 +121,68 @@ class Cluster:
         from hushgraph.distributed.runner import dask_distributed
 
         dask = dask_distributed()
-        with _unstopped():
-            cluster = None if self.workers is None else dask.LocalCluster(n_workers=self.workers, threads_per_worker=1)
-        try:
-            with dask.Client(self.scheduler or cluster) as client:
-                terminal.note(f"Watch the tasks at {client.dashboard_link}")
+        with _silent(), self._own(dask) as cluster, self._connected(dask, cluster) as client:
+            hint = "" if find_spec("bokeh") else " (the page needs `pip install bokeh` where the scheduler runs)"
+            terminal.note(f"Watch the tasks at {client.dashboard_link}{hint}")
+            address = client.scheduler.address
+            try:
                 yield client
+            except (Exception, asyncio.CancelledError) as error:
+                if not _is_lost(error, client):
+                    raise
+                what = "dropped the tasks" if client.status == "running" else "is gone"
+                text = f"the Dask scheduler at {address} {what}; {terminal.stopped}"
+                raise terminal.fail(text, UNEXPECTED) from None
+
+    @contextmanager
+    def _own(self, dask: Any) -> Iterator[Any]:
+        """Workers of our own, or None."""
+        if self.workers is None:
+            yield None
+            return
+        with _unstopped():
+            cluster = dask.LocalCluster(n_workers=self.workers, threads_per_worker=1, silence_logs=logging.CRITICAL)
+        try:
+            yield cluster
         finally:
-            if cluster is not None:
-                cluster.close()
+            cluster.close()
+
+    def _connected(self, dask: Any, cluster: Any) -> Any:
+        """A client; in a thread that may be left, since Dask waits for ever where another kind of server listens."""
+        if cluster is not None:
+            return dask.Client(cluster)
+        found: list[Any] = []
+
+        def connect() -> None:
+            with suppress(OSError, ValueError, TypeError):  # nobody there, no address, no certificate
+                found.append(dask.Client(self.scheduler, timeout=_PATIENCE))
+
+        thread = threading.Thread(target=connect, daemon=True)
+        thread.start()
+        thread.join(_PATIENCE + 2)
+        if not found:
+            msg = f"no Dask scheduler answers at {self.scheduler}; check the address, and that the scheduler runs"
+            raise ValueError(msg)
+        return found[0]
+
+
+def _is_lost(error: BaseException, client: Any) -> bool:
+    """Whether an error says no more than that the scheduler is lost."""
+    from distributed.comm import CommClosedError
+
+    cut_off = client.status != "running" and not raised_here(error.__traceback__)
+    return cut_off or isinstance(error, concurrent.futures.CancelledError | asyncio.CancelledError | CommClosedError)
+
+
+@contextmanager
+def _silent() -> Iterator[None]:
+    """Dask logs nothing here: what it fails by comes to us, and is told in one sentence."""
+    before = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logging.disable(before)
 
 
 @contextmanager
@@ -146,7 +213,7 @@ def plan(
         with terminal.working("Counting ghosts"):
             from hushgraph.distributed.plan import plan as plan_of
 
-            found = plan_of(edges, workers=workers, **cutting.settings())
+            found = plan_of(edges, workers=workers, starts=2, **cutting.settings())  # prepare and denoise are two commands
         if not (as_json or quiet):
             typer.echo(str(found))
         terminal.result(asdict(found))
@@ -159,6 +226,12 @@ def prepare(
     *,
     work: Annotated[Path, typer.Option("--work", "-w", help="The folder for all files: new, or one that was begun.")],
     cutting: Cutting,
+    duplicates: Annotated[
+        Duplicates,
+        typer.Option(
+            help="Edges given twice with unequal weights: refuse them, or take their sum or maximum.", rich_help_panel=_GRAPH
+        ),
+    ] = Duplicates.error,
     cluster: Cluster,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -166,10 +239,10 @@ def prepare(
     """Cut a graph into partitions with ghost zones. Run it again to go on after a failure."""
     with open_terminal("distributed prepare", as_json=as_json, quiet=quiet) as terminal:
         terminal.stopped = f"run the same command again to go on in {work}"
-        with cluster.client(terminal) as client, terminal.watching("Preparing"):
+        with cluster.client(terminal) as client, terminal.watching("Preparing", stages=True):
             from hushgraph.distributed.prepare import prepare as prepared_of
 
-            found = prepared_of(edges, work, client=client, **cutting.settings())
+            found = prepared_of(edges, work, client=client, duplicates=duplicates.value, **cutting.settings())
         for note in found.notes:
             terminal.note(note)
         terminal.story(
@@ -208,8 +281,8 @@ def denoise(
 ) -> None:
     """Denoise a signal on a prepared graph. Run it again, or `resume`, to go on after a failure."""
     with open_terminal("distributed denoise", as_json=as_json, quiet=quiet) as terminal:
-        terminal.stopped = f"hushgraph distributed resume {work} goes on with it"
-        with cluster.client(terminal) as client, terminal.watching("Denoising"):
+        terminal.stopped = _goes_on(work)
+        with cluster.client(terminal) as client, terminal.watching("Denoising", stages=True):
             from hushgraph.checks import is_number
             from hushgraph.distributed.denoise import denoise as denoised_of
 
@@ -226,12 +299,16 @@ def denoise(
 def resume(work: Work, *, cluster: Cluster, as_json: AsJson = False, quiet: Quiet = False) -> None:
     """Go on with the latest run that was cut off; if none was, say what the latest one found."""
     with open_terminal("distributed resume", as_json=as_json, quiet=quiet) as terminal:
-        terminal.stopped = f"hushgraph distributed resume {work} goes on with it"
-        with cluster.client(terminal) as client, terminal.watching("Denoising"):
+        terminal.stopped = _goes_on(work)
+        with cluster.client(terminal) as client, terminal.watching("Denoising", stages=True):
             from hushgraph.distributed.denoise import resume as resumed
 
             found = resumed(work, client=client)
         _tell(terminal, found)
+
+
+def _goes_on(work: Path) -> str:
+    return f"hushgraph distributed resume {work} goes on with it (here, or with --workers N or --scheduler ADDRESS)"
 
 
 def _tell(terminal: Terminal, found: Any) -> None:

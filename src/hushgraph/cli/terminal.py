@@ -77,16 +77,16 @@ class Terminal:
         return typer.Exit(code)
 
     @contextmanager
-    def working(self, text: str, total: float | None = None) -> Iterator[Callable[[float], None]]:
-        """Show that something goes on, with the time left if `total` is known; yields what to call with how much is done.
+    def working(self, text: str, total: float | None = None) -> Iterator[Callable[..., None]]:
+        """Show that something goes on, with the time left if `total` is known.
 
-        Only on a terminal, and gone afterwards.
+        Yields what to call with how much is done, and possibly the stage. Only on a terminal, and gone afterwards.
         """
         from rich.console import Console
 
         console = Console(stderr=True, highlight=False)
         if self.quiet or not console.is_terminal:
-            yield lambda done: None
+            yield lambda done, stage=None: None
             return
         from rich.progress import (
             BarColumn,
@@ -102,14 +102,19 @@ class Terminal:
         columns = SpinnerColumn(), TextColumn("{task.description}", markup=False), *known
         with Progress(*columns, console=console, transient=True, redirect_stdout=sys.stdout.isatty()) as bar:
             task = bar.add_task(printable(text), total=total)
-            yield lambda done: bar.update(task, completed=done if total is None else min(done, total))
+
+            def show(done: float, stage: str | None = None) -> None:
+                words = text if stage is None else f"{text}: {stage}"
+                bar.update(task, completed=done if total is None else min(done, total), description=printable(words))
+
+            yield show
 
     @contextmanager
-    def watching(self, text: str) -> Iterator[None]:
-        """`working`, with the time left as told by the work itself."""
+    def watching(self, text: str, *, stages: bool = False) -> Iterator[None]:
+        """`working`, with the time left, and possibly the stage, as told by the work itself."""
         from hushgraph.progress import watching
 
-        with self.working(text, total=1.0) as done, watching(lambda share, what: done(share)):
+        with self.working(text, total=1.0) as show, watching(lambda share, what: show(share, what if stages else None)):
             yield
 
 
