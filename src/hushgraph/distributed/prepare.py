@@ -21,7 +21,7 @@ from hushgraph.distributed.ghosts import Zone, grow
 from hushgraph.distributed.rows import build_rows, sort_piece, write_part_rows
 from hushgraph.distributed.runner import Runner
 from hushgraph.distributed.sample import refuse_small_worlds
-from hushgraph.distributed.size import COMBINED, Shape, memory_of, nodes_per_partition
+from hushgraph.distributed.size import COMBINED, memory_of, partitions_for
 from hushgraph.distributed.store import (
     VERSION,
     Output,
@@ -45,7 +45,6 @@ from hushgraph.spectrum import PRODUCTS
 from hushgraph.sums import sum_of_units, unit_above
 
 MOST_GHOSTS = 3.0  # per owned node, above which partitions do not pay
-EXPECTED_GROWTH = 1.3  # rows per owned node, before they are counted
 BEGUN = "preparing.json"  # what is being prepared
 MANY_LINKED = 0.9  # share of the nodes with edges, below which it is said
 REFUSED = "refused.json"  # in a folder whose preparation cannot be: it gives way to another
@@ -222,11 +221,10 @@ class _Job:
         if n == 0:
             msg = "the graph has no nodes: there is nothing to prepare"
             raise ValueError(msg)
-        entries = (graph.adjacency.nnz if graph is not None else 2 * sum(piece[3] for piece in pieces)) / n
+        entries = graph.adjacency.nnz if graph is not None else 2 * sum(piece[3] for piece in pieces)
         weighted = columns.weight is not None if graph is None else not graph.is_unweighted
-        shape = Shape(entries, 6, weighted, method)
-        most = nodes_per_partition(shape, memory, EXPECTED_GROWTH)
-        parts = -(-n // most) if partitions is None else checked_count("partitions", partitions, 1, n)
+        asked = partitions_for(n, entries, weighted, method, memory, settings.n_scales) if partitions is None else partitions
+        parts = checked_count("partitions", asked, 1, n)
         by, owners = cut_for(by, n, parts, coords, graph)
         source = graph.hash if graph is not None else _identities(pieces)
         places = hashlib.sha256(sample_of(coords, n).tobytes()).hexdigest()[:16] if by == "coordinates" else None

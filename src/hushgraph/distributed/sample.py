@@ -1,7 +1,7 @@
 """A look at a graph before anything is cut: how many ghosts partitions will have; small worlds are refused.
 
-Ghosts are counted by a breadth-first search from a few partitions. Where the edges are too many for that, a region of the graph is
-read, and its ghosts are scaled to the size of the partitions.
+Ghosts are counted by a breadth-first search from each partition, or from some where there are many. Where the edges are too many for
+that, a region of the graph is read, and its ghosts are scaled to the size of the partitions.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from hushgraph.distributed.cut import By, cut_for
+from hushgraph.distributed.cut import By, cut_for, owner_type
 from hushgraph.distributed.edges import Columns, read_piece
 from hushgraph.distributed.ghosts import TooManyGhostsError
 from hushgraph.distributed.size import BASE, QUICK
@@ -23,10 +23,23 @@ from hushgraph.symmetric import symmetric_rows
 
 WHOLE = 40_000_000  # edges up to which the whole graph is read
 REGION = 4_000_000  # nodes of the region that is read of larger ones
-LOOKED_AT = 3  # partitions whose ghosts are counted
+LOOKED_AT = 16  # partitions whose ghosts are counted; of more, so many that are spread evenly
 LEAKY = 0.05  # share of a region's edges that leave it, above which it is no region
 FEW, MANY = 3, 2**17  # pieces of the edges that are looked at of larger ones, and edges of each
 PER_EDGE = 80  # bytes, to count ghosts in the whole graph
+SHORT = (
+    0.2  # hops over the cube root of a partition: fewer that exceed the ghosts allowed are a small world, even in three dimensions
+)
+
+
+@dataclass(frozen=True)
+class Ghosts:
+    """How the nodes are cut; rows per owned node, the mean; rows of the largest partition that was looked at; and how they were found."""
+
+    by: By
+    growth: float
+    largest: int
+    counted: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +84,7 @@ class Sample:
         if met - len(found) > LEAKY * met:
             msg = (
                 f"{1 - len(found) / met:.0%} of the edges of a region of {size:,} nodes leave it: distances in this graph are too short for "
-                "partitions, or its nodes are badly numbered; give coords=, denoise it on one machine (hushgraph.denoise), or on a GPU"
+                f"partitions, or its nodes are badly numbered; {'give coords=, ' * (coords is None)}denoise it on one machine (hushgraph.denoise), or on a GPU"
             )
             raise TooManyGhostsError(msg)
         matrix = symmetric_rows(found, None, size, "error").matrix
@@ -86,30 +99,30 @@ class Sample:
             return 1
         return count_scales(float((np.repeat(degrees, degrees) + degrees[self.columns]).max()))
 
-    def growth(self, by: By | None, parts: int, depth: int, limit: float) -> tuple[By, float, str]:
-        """Rows per owned node, the mean over a few partitions; refuses a small world."""
+    def growth(self, by: By | None, parts: int, depth: int, limit: float) -> Ghosts:
+        """Ghosts of the partitions; refuses those that have too many."""
         here = len(self.starts) - 1
         whole = self.share == 1.0
         cuts = parts if whole else 4
         by, owners = cut_for(by, here, cuts, self.coords, self.graph)
-        owner = np.concatenate([owners(nodes) for nodes in pieces(here)]) if here else np.empty(0, np.int64)
-        shares = []
-        for part in sorted({0, cuts // 2, cuts - 1})[:LOOKED_AT]:
-            owned = int((owner == part).sum())
-            ghosts, hops = _count_ghosts(self.starts, self.columns, owner == part, depth, int(limit * owned) + 1)
+        owner = np.empty(here, owner_type(cuts))
+        for nodes in pieces(here):
+            owner[nodes] = owners(nodes)
+        sizes, seen = np.bincount(owner, minlength=cuts), np.full(here, -1, np.int32)
+        rows, shares = [], []
+        for part in np.unique(np.linspace(0, cuts - 1, min(cuts, LOOKED_AT)).round().astype(int)):
+            owned = int(sizes[part])
+            ghosts, hops = _count_ghosts(self.starts, self.columns, owner, part, seen, depth, int(limit * owned) + 1)
             if not whole:  # half the border of a quarter is that of the region; longer borders have more ghosts
                 ghosts = round(2 * ghosts * self._longer(by, parts, owned))
                 owned = self.n // parts
             if ghosts > limit * owned:
-                msg = (
-                    f"a partition of {owned:,} nodes has {ghosts:,} ghosts or more after {hops} of {depth} hops, {ghosts / max(owned, 1):.1f} per "
-                    f"owned node, and {limit:g} are allowed: distances in this graph are too short for partitions (a small world, such as a "
-                    "scale-free or random graph, or nodes in a bad order); denoise it on one machine (hushgraph.denoise) or on a GPU, give "
-                    "coords=, use fewer partitions or a lower degree, or raise most_ghosts"
-                )
-                raise TooManyGhostsError(msg)
+                raise TooManyGhostsError(_too_many(owned, ghosts, hops, depth, limit, self.coords))
+            rows.append(owned + ghosts)
             shares.append(ghosts / max(owned, 1))
-        return by, 1 + float(np.mean(shares)), "counted" if whole else f"counted in {self.share:.0%} of the graph"
+        counted = "counted" if len(shares) == parts else f"counted for {len(shares)} partitions"
+        counted = counted if whole else f"counted in {self.share:.0%} of the graph"
+        return Ghosts(by, 1 + float(np.mean(shares)), max(rows), counted)
 
     def _longer(self, by: By, parts: int, owned: int) -> float:
         """How much longer the border of a partition is than that of a part of the region."""
@@ -119,18 +132,37 @@ class Sample:
         return float((self.n / parts / max(owned, 1)) ** ((dimensions - 1) / dimensions))
 
 
+def _too_many(owned: int, ghosts: int, hops: int, depth: int, limit: float, coords) -> str:
+    """Why partitions are refused. Many hops until then are no small world: the partitions are small, and what is around them is larger."""
+    small_world = hops <= max(3, SHORT * owned ** (1 / 3))
+    why = _SMALL_WORLD if small_world else f"partitions of this size are too small for ghosts within {depth} hops"
+    advice = (
+        "denoise it on one machine (hushgraph.denoise) or on a GPU",
+        *(("give coords=",) if coords is None else ()),
+        "use fewer partitions (more memory, where that decides) or a lower degree",
+    )
+    return (
+        f"a partition of {owned:,} nodes has {ghosts:,} ghosts or more after {hops} of {depth} hops, {ghosts / max(owned, 1):.1f} per owned node, "
+        f"and {limit:g} are allowed: {why}; {', '.join(advice)}, or raise most_ghosts"
+    )
+
+
+_SMALL_WORLD = "distances in this graph are too short for partitions (a small world, such as a scale-free or random graph, or nodes in a bad order)"
+
+
 @njit(cache=True)
-def _count_ghosts(starts, columns, own, depth, most):
-    """Nodes within `depth` hops of the owned ones, up to `most`; and how many hops were made."""
-    seen, here = own.copy(), np.flatnonzero(own)
-    count, layer = 0, np.empty(len(own), np.int64)
+def _count_ghosts(starts, columns, owner, part, seen, depth, most):
+    """Nodes within `depth` hops of those that `part` owns, up to `most`; and how many hops were made. What was met is stamped in `seen`."""
+    here = np.flatnonzero(owner == part)
+    count, layer = 0, np.empty(len(owner), np.int64)
     for hop in range(depth):
         size = 0
         for i in here:
             for p in range(starts[i], starts[i + 1]):
-                if not seen[columns[p]]:
-                    seen[columns[p]] = True
-                    layer[size] = columns[p]
+                j = columns[p]
+                if owner[j] != part and seen[j] != part:
+                    seen[j] = part
+                    layer[size] = j
                     size += 1
         count += size
         if size == 0 or count > most:
@@ -142,7 +174,7 @@ def _count_ghosts(starts, columns, own, depth, most):
 def refuse_small_worlds(
     files, columns: Columns, n: int, coords, by: By, parts: int, depth: int, limit: float, memory: float | None
 ) -> None:
-    """A quick look before edges are sorted, so that hours are not lost: all ghosts of a few partitions, or a few pieces of many edges."""
+    """A quick look before edges are sorted, so that hours are not lost: all ghosts of the partitions, or a few pieces of many edges."""
     n_edges = sum(piece[3] for piece in files)
     if parts == 1 or not files:
         return
@@ -160,8 +192,8 @@ def refuse_small_worlds(
     if crossing > most * met:
         msg = (
             f"{crossing:,} of {met:,} edges that were looked at ({crossing / met:.0%}) lead from one of the {parts:,} partitions to another, up to "
-            f"{2 * crossing / met * n_edges / n:.1f} ghosts per node at the first of {depth} hops, and {limit:g} are allowed in all: distances in this "
-            "graph are too short for partitions (a small world, such as a scale-free or random graph, or nodes in a bad order); denoise it "
-            "on one machine (hushgraph.denoise) or on a GPU, give coords=, use fewer partitions, or raise most_ghosts"
+            f"{2 * crossing / met * n_edges / n:.1f} ghosts per node at the first of {depth} hops, and {limit:g} are allowed in all: {_SMALL_WORLD}; "
+            f"denoise it on one machine (hushgraph.denoise) or on a GPU, {'give coords=, ' * (coords is None)}use fewer partitions (more memory, where "
+            "that decides), or raise most_ghosts"
         )
         raise TooManyGhostsError(msg)

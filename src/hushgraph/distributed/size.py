@@ -1,15 +1,17 @@
-"""How much memory a task takes, and so how many nodes a partition may own; how long the whole takes.
+"""How much memory a task takes, and so how many partitions there are; how long the whole takes.
 
 The numbers per row were measured (benchmarks/scaling.py).
 """
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 
-from hushgraph.checks import checked_number, shown
-from hushgraph.filters import OTHERS
+from hushgraph.checks import as_number, shown
+from hushgraph.filters import GROUP, OTHERS
+from hushgraph.risk import default_probes
 
 COMBINED = ("let", "auto")  # methods that combine candidates, and search no thresholds
 BASE = 0.32e9  # bytes of a process with its compiled code, before any data
@@ -18,26 +20,34 @@ COMPILING = (
 )
 LEAST_MEMORY = BASE + COMPILING
 SHARE = 0.8  # of a worker's memory that a task may take: Dask pauses those that take more
-QUICK = 2_000_000  # edges up to which all ghosts of a few partitions are counted before a graph is prepared
-USUAL, LEAST = 5_000_000, 20_000  # nodes that a partition owns, where memory allows; and at least, unless partitions= says so
-_UNITS = {"": 1.0, "b": 1.0, "kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12, "kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40}
+QUICK = 2_000_000  # edges up to which all ghosts are counted before a graph is prepared
+USUAL = 5_000_000  # nodes that a partition owns, where memory allows
+EXPECTED_GROWTH, EXPECTED_SCALES = 1.3, 6  # rows per owned node, and scales, before they are counted
+_UNITS = {"": 1.0, "b": 1.0, **{f"{unit}{end}": 1e3**k for k, unit in enumerate("kmgt", 1) for end in ("", "b")}}
+_UNITS |= {f"{unit}ib": 2.0 ** (10 * k) for k, unit in enumerate("kmgt", 1)}
 
 
 def bytes_of(memory) -> float | None:
     """A number of bytes, from a number or a text like '3GB'.
 
-    >>> bytes_of("3GB"), bytes_of("1.5 GiB") == 1.5 * 2**30
-    (3000000000.0, True)
+    >>> bytes_of("3GB"), bytes_of("3G"), bytes_of("3e9"), bytes_of("1.5 GiB") == 1.5 * 2**30
+    (3000000000.0, 3000000000.0, 3000000000.0, True)
     """
     if memory is None:
         return None
     if isinstance(memory, str):
-        match = re.fullmatch(r"\s*([0-9.]+)\s*([a-zA-Z]*)\s*", memory)
-        if match is None or match[2].lower() not in _UNITS or match[1].count(".") > 1 or match[1] == ".":
-            msg = f"memory must be a number of bytes, or a text like '3GB'; got {shown(memory)}"
+        match = re.fullmatch(r"\s*((?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)\s*([a-z]*)\s*", memory.lower(), re.ASCII)
+        if match is None or match[2] not in _UNITS:
+            msg = f"memory must be a number of bytes, or a text like '3GB', '3G' or '3GiB'; got {shown(memory)}"
             raise ValueError(msg)
-        memory = float(match[1]) * _UNITS[match[2].lower()]
-    return checked_number("memory", memory, f"a number of bytes above {LEAST_MEMORY:.2g}, or a text like '3GB'", above=LEAST_MEMORY)
+        given, memory = memory, float(match[1]) * _UNITS[match[2]]
+    else:
+        given = memory
+    expected = f"above {LEAST_MEMORY / 1e9:.2f} GB, a number of bytes or a text like '3GB'"
+    if not LEAST_MEMORY < as_number(memory) < math.inf:
+        msg = f"memory must be {expected}; got {shown(given)}"
+        raise ValueError(msg)
+    return float(memory)
 
 
 def memory_of(memory, client) -> float | None:
@@ -55,12 +65,13 @@ def memory_of(memory, client) -> float | None:
 
 @dataclass(frozen=True)
 class Shape:
-    """What the size of a task depends on: entries per row, number of scales, bytes of a value, whether edges differ in weight."""
+    """What the size of a task depends on: entries per row, number of scales, whether edges differ in weight, number of probes."""
 
     entries: float
     n_scales: int
     weighted: bool = False
     method: str = "sgwt_scaled"
+    probes: int = 1
 
     @property
     def scaled(self) -> bool:
@@ -77,9 +88,14 @@ class Shape:
         return 8 + 2 * 4 * self.entries + (8 * self.entries + 8 if self.weighted else 0)
 
     @property
+    def draw(self) -> float:
+        """Bytes per row while all probes are drawn: their bits, what these are made of, and their values."""
+        return self.layout + 8 * self.n_scales + 3 * 8 * self.probes
+
+    @property
     def forward(self) -> float:
-        """Bytes per row of a transform: the last two terms twice, bands in two orders, signal and probe."""
-        return self.layout + 4 * 8 + 2 * 8 * self.n_scales + 3 * 8 + 8
+        """Bytes per row of a transform: the last two terms twice, bands in two orders of the probes of a group, signal and all probes."""
+        return self.layout + 4 * 8 + 2 * 8 * self.n_scales * min(self.probes, GROUP) + 3 * 8 + 8 * self.probes
 
     @property
     def inverse(self) -> float:
@@ -93,12 +109,19 @@ class Shape:
 
     @property
     def combine(self) -> float:
-        """Bytes per row of all filters of a probe: in two orders, as sums, and while they are written."""
-        return self.layout + 4 * 8 + 4.7 * 8 * self.n_filters
+        """Bytes per row of all filters of a probe: in two orders, as sums, and while they are written; all probes; and two groups of them."""
+        groups = 11.0 if self.probes > GROUP else 0.5 * (self.probes - 1)
+        return self.layout + 4 * 8 + (4.7 + groups) * 8 * self.n_filters + 8 * (self.probes - 1)
 
     @property
     def per_row(self) -> float:
-        return max(self.forward, self.inverse, self.grow, self.combine)
+        return max(self.draw, self.forward, self.inverse, self.grow, self.combine)
+
+    @property
+    def prepared(self) -> tuple[float, float]:
+        """Bytes in the files of a prepared graph per owned node and per row: weights in rows, zones and as kernels take them, degrees."""
+        weights = 8 * self.entries if self.weighted else 0.0
+        return 24 + weights, 44 + 8 * self.entries + 2 * weights + (16 if self.weighted else 0)
 
     @property
     def disk(self) -> float:
@@ -108,7 +131,7 @@ class Shape:
         return 8 * (3 + (2 + self.scaled) * self.n_scales + 6 * self.scaled)
 
 
-START = 2.5  # CPU seconds until a process has imported and loaded what it needs
+START = 1.8  # CPU seconds until a process has imported and loaded what it needs
 
 
 @dataclass(frozen=True)
@@ -140,8 +163,13 @@ class Cost:
         return 1e-9 * self.rows * work
 
 
-def nodes_per_partition(shape: Shape, memory: float | None, growth: float) -> int:
-    """Owned nodes such that a task stays below the memory."""
-    if memory is None:
-        return USUAL
-    return max(1, min(USUAL, int(0.9 * (memory - LEAST_MEMORY) / (shape.per_row * growth))))
+def partitions_for(n: int, entries: int, weighted: bool, method: str, memory: float | None, n_scales: int | None = None) -> int:
+    """As many partitions as the memory of a task asks for; what is not known before ghosts are counted is assumed.
+
+    `plan` and `prepare` ask the same, and so cut the same.
+    """
+    most: float = USUAL
+    if memory is not None:
+        shape = Shape(entries / max(n, 1), n_scales or EXPECTED_SCALES, weighted, method, default_probes(n))
+        most = min(USUAL, 0.9 * (memory - LEAST_MEMORY) / (shape.per_row * EXPECTED_GROWTH))
+    return -(-n // max(1, int(most)))
