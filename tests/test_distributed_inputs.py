@@ -7,9 +7,9 @@ import pytest
 
 import hushgraph as hg
 from hushgraph.distributed import cut, denoise, prepare, resume
-from hushgraph.distributed.edges import identity_of
+from hushgraph.distributed.edges import columns_of, files_of, identity_of, opened
 
-from .distributed_cases import ANY, assert_equal, noisy_on, write_edges
+from .distributed_cases import ANY, METHODS, assert_equal, noisy_on, write_edges
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -82,6 +82,85 @@ def test_narrow_and_wide_numbers_in_files(grid, tmp_path):
         np.testing.assert_array_equal(found.read(), denoise(folder, both, sigma=1.0).read())
 
 
+def test_files_come_in_the_order_of_their_numbers(grid, tmp_path):
+    _, folder, noisy = grid
+    for k, own in enumerate(np.array_split(noisy, 12)):
+        pq.write_table(pa.table({"value": own}), tmp_path / f"part.{k}.parquet")
+    assert [name.rsplit("/", 1)[-1] for name in files_of(tmp_path)] == [f"part.{k}.parquet" for k in range(12)]
+    np.testing.assert_array_equal(denoise(folder, tmp_path, sigma=1.0).read(), denoise(folder, noisy, sigma=1.0).read())
+
+
+@pytest.mark.parametrize("prefix", ["memory://signals", "file://"])
+def test_arrays_elsewhere(grid, tmp_path, prefix):
+    _, folder, noisy = grid
+    sizes = np.random.default_rng(1).uniform(0.5, 2.0, N).astype(np.float32)
+    address = prefix if prefix.startswith("memory") else f"file://{tmp_path}"
+    for name, values in (("y", noisy), ("s", sizes), ("short", noisy[1:]), ("flat", noisy.reshape(20, 20)), ("one", np.array(1.0))):
+        with pytest.importorskip("fsspec").open(f"{address}/{name}.npy", "wb") as file:
+            np.save(file, values)
+    found = denoise(folder, f"{address}/y.npy", sigma=f"{address}/s.npy")
+    np.testing.assert_array_equal(found.read(), denoise(folder, noisy, sigma=sizes).read())
+    for where in (address, str(tmp_path)) if prefix == "file://" else (address,):
+        for name, shape in (("short", r"\(399,\)"), ("flat", r"\(20, 20\)"), ("one", r"\(\)")):
+            with pytest.raises(ValueError, match=rf"^sigma needs one value per node: expected \(400,\), got {shape}"):
+                denoise(folder, noisy, sigma=f"{where}/{name}.npy")
+    with pytest.raises(FileNotFoundError, match=r"^signal must be numbers, a \.npy file, or parquet files"):
+        denoise(folder, f"{address}/none.npy", sigma=1.0)
+
+
+def test_arrays_that_are_damaged(grid, tmp_path):
+    _, folder, noisy = grid
+    np.save(tmp_path / "y.npy", noisy)
+    whole = (tmp_path / "y.npy").read_bytes()
+    np.save(tmp_path / "objects.npy", noisy.astype(object))
+    objects = (tmp_path / "objects.npy").read_bytes()
+    for content in (whole[:-3], whole[:20], b"1.0,2.0", b"", objects):
+        (tmp_path / "y.npy").write_bytes(content)
+        for address in (tmp_path / "y.npy", f"file://{tmp_path}/y.npy"):
+            with pytest.raises(ValueError, match=r"y\.npy is not a \.npy file of numbers, or is damaged"):
+                denoise(folder, address, sigma=1.0)
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["node", "value", "__index_level_0__"],
+        ["node", "value", "more"],
+        ["more", "signal", "value", "node"],
+        ["__null_dask_index__", "anything"],
+        ["anything", "id", "__index_level_0__"],
+    ],
+)
+def test_the_column_of_values(grid, tmp_path, names):
+    _, folder, noisy = grid
+    own = next(name for name in ("signal", "value", "anything") if name in names)
+    nodes = np.random.default_rng(2).permutation(N) if {"node", "id"} & set(names) else np.arange(N)
+    columns = {name: nodes if name in ("node", "id") else noisy[nodes] if name == own else np.zeros(N) for name in names}
+    pq.write_table(pa.table(columns), tmp_path / "y.parquet")
+    np.testing.assert_array_equal(
+        denoise(folder, tmp_path / "y.parquet", sigma=1.0).read(), denoise(folder, noisy, sigma=1.0).read()
+    )
+
+
+def test_files_that_hold_no_signal(grid, tmp_path):
+    _, folder, noisy = grid
+    (tmp_path / "y.csv").write_text("node,value\n0,1.0\n")
+    with pytest.raises(
+        ValueError, match=r"y\.csv is not a parquet file, .* columns node and value, or all values in one \.npy file"
+    ):
+        denoise(folder, tmp_path / "y.csv", sigma=1.0)
+    for gone in ("abc", "memory://nowhere/abc.npy"):
+        with pytest.raises(FileNotFoundError, match=r"^sigma must be numbers, a \.npy file, or parquet files .* no such file at"):
+            denoise(folder, noisy, sigma=gone)
+    pq.write_table(pa.table({"node": np.arange(N), "a": noisy, "b": noisy}), tmp_path / "y.parquet")
+    with pytest.raises(ValueError, match=r"must have a column 'value' or 'sigma', or a single one beside the nodes; it has"):
+        denoise(folder, noisy, sigma=tmp_path / "y.parquet")
+    pq.write_table(pa.table({"value": noisy[:200]}), tmp_path / "0.parquet")
+    table_of(np.arange(200, N), noisy[200:], tmp_path / "1.parquet")
+    with pytest.raises(ValueError, match=r"all files of signal must have a column of nodes, or none; .*1\.parquet differs"):
+        denoise(folder, [tmp_path / "0.parquet", tmp_path / "1.parquet"], sigma=1.0)
+
+
 def test_lists_of_numbers_are_arrays(grid):
     graph, folder, noisy = grid
     sizes = np.random.default_rng(1).uniform(0.5, 2.0, N)
@@ -140,6 +219,75 @@ def test_files_elsewhere_that_were_replaced():
     assert first == identity_of("memory://replaced/a.parquet")
     memory.pipe("/replaced/a.parquet", b"two")
     assert first != identity_of("memory://replaced/a.parquet")
+
+
+def test_addresses_that_cannot_be_reached(monkeypatch):
+    registry = pytest.importorskip("fsspec.registry")
+    lacking = {"class": "hushgraph_has_no_such_package.System", "err": "Install it"}
+    monkeypatch.setitem(registry.known_implementations, "lacking", lacking)
+    for call in (files_of, opened, identity_of):
+        with pytest.raises(
+            ImportError, match=r"files at lacking:// need a package .* install the fsspec package for it, such as s3fs"
+        ):
+            call("lacking://bucket/e.parquet")
+        with pytest.raises(ValueError, match=r"a protocol that fsspec knows.*got nonsense://"):
+            call("nonsense://bucket/e.parquet")
+
+
+def test_all_edge_files_have_the_same_columns(tmp_path):
+    plain, weighted = {"source": [0, 1], "target": [1, 2]}, {"source": [2, 3], "target": [3, 4], "weight": [0.5, 2.0]}
+    other = {"from": [2], "to": [3]}
+    for k, (first, second) in enumerate([(plain, weighted), (weighted, plain), (plain, other)]):
+        folder = tmp_path / str(k)
+        folder.mkdir()
+        pq.write_table(pa.table(first), folder / "0.parquet")
+        pq.write_table(pa.table(second), folder / "1.parquet")
+        with pytest.raises(
+            ValueError, match=r"all edge files must have the same columns.*0\.parquet has .*1\.parquet has .*weight=False"
+        ):
+            prepare(folder, tmp_path / f"work{k}")
+    assert prepare(tmp_path / "1", tmp_path / "work1", weight=False, most_ghosts=ANY).n_edges == 4
+
+
+def test_weights_are_found_in_any_case(tmp_path):
+    path = str(tmp_path / "e.parquet")
+    for names, own in (([" Weight"], " Weight"), (["WEIGHT", "weight"], "weight"), (["Weights"], None)):
+        pq.write_table(pa.table({"Source": [0], "Target": [1], **{name: [2.0] for name in names}}), path)
+        assert columns_of(path, None).weight == own
+        assert columns_of(path, False).weight is None
+    pq.write_table(pa.table({"u": [0], "v": [1], "Weight": [2.0], "WEIGHT": [2.0]}), path)
+    with pytest.raises(ValueError, match=r"must have one column for weights.*weight="):
+        columns_of(path, None)
+
+
+@pytest.mark.parametrize("groups", [0, 1])
+@pytest.mark.parametrize("parts", [1, 3])
+def test_files_without_edges(tmp_path, groups, parts):
+    schema = pa.schema({"source": pa.int64(), "target": pa.int64(), "weight": pa.float64()})
+    with pq.ParquetWriter(tmp_path / "e.parquet", schema) as writer:
+        for _ in range(groups):
+            writer.write_table(schema.empty_table())
+    with pytest.raises(ValueError, match="the graph has no nodes"):
+        prepare(tmp_path / "e.parquet", tmp_path / "work")
+    found = prepare(tmp_path / "e.parquet", tmp_path / "work", n=30, partitions=parts)
+    assert (found.n, found.n_edges) == (30, 0)
+    noisy = np.arange(30.0)
+    one = hg.denoise(hg.Graph.from_edges(np.empty((0, 2), int), n=30), noisy, sigma=1.0, method="sgwt_sure")
+    np.testing.assert_array_equal(denoise(tmp_path / "work", noisy, sigma=1.0, method="sgwt_sure").read(), one.signal)
+
+
+@pytest.mark.parametrize("source", ["files", "graph"])
+@pytest.mark.parametrize("method", METHODS)
+def test_partitions_without_edges_have_no_weights(tmp_path, source, method):
+    pairs = np.stack([np.arange(449), np.arange(1, 450)], axis=1)
+    graph = hg.Graph.from_edges(pairs, n=900, weights=np.full(449, 0.7))
+    write_edges(tmp_path / "edges", graph, 2)
+    edges = graph if source == "graph" else tmp_path / "edges"
+    prepare(edges, tmp_path / "work", n=900, partitions=4, by="ordering", most_ghosts=ANY)
+    noisy = noisy_on(graph)
+    one = hg.denoise(graph, noisy, sigma=1.0, method=method)
+    np.testing.assert_array_equal(np.load(tmp_path / "work" / "frame.npy"), hg.chebyshev_frame(graph).coefficients)
+    assert_equal(denoise(tmp_path / "work", noisy, sigma=1.0, method=method), one)
 
 
 def test_a_refused_preparation_gives_way(tmp_path):

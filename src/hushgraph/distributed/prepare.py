@@ -266,7 +266,7 @@ class _Job:
 
 def pieces_and_columns(edges, weight):
     files = edge_files.files_of(edges)
-    return edge_files.pieces_of(files), edge_files.columns_of(files[0], weight)
+    return edge_files.pieces_of(files), edge_files.columns_of(files, weight)
 
 
 def _identities(pieces) -> list:

@@ -14,7 +14,7 @@ import numpy as np
 from numba import njit
 
 from hushgraph.adjacency import checked_weights
-from hushgraph.distributed.edges import Columns, read_piece
+from hushgraph.distributed.edges import Columns, batches_of
 from hushgraph.distributed.store import Output, part_folder, pieces, read_array
 from hushgraph.risk import scramble
 from hushgraph.symmetric import MERGING, merged
@@ -24,27 +24,54 @@ _scrambled = njit(cache=True)(scramble)
 
 def sort_piece(work: Path, k: int, piece, columns: Columns, n: int, parts: int) -> dict[str, Any]:
     """Both directions of the edges of one piece, by partition of their row."""
-    out = Output(work / "pieces" / f"{k:06d}", "sorted")
-    if (known := out.known()) is not None:
+    out, rows = Output(work / "pieces" / f"{k:06d}", "sorted"), list(piece[1:3])
+    if (known := out.known()) is not None and known.get("rows") == rows:
         return known
-    pairs, weights = read_piece(piece, columns)
-    if len(pairs) and int(pairs.max()) >= n:
-        msg = f"{piece[0]} names node {int(pairs.max())}, but there are only n={n} nodes (numbered from 0); raise n or renumber"
-        raise ValueError(msg)
-    if weights is not None:
-        checked_weights(weights, len(pairs))
-    keep = pairs[:, 0] != pairs[:, 1]
-    keep &= True if weights is None else weights > 0
-    pairs, weights = pairs[keep].astype(np.int32), None if weights is None else weights[keep]
-    owner = read_array(work / "owner.npy", whole=False)
-    both = np.concatenate([pairs, pairs[:, ::-1]], axis=1).reshape(-1, 2)  # each edge, then its other direction
-    own = owner[both[:, 0]]
-    order = np.argsort(own, kind="stable")
-    out.save("starts", np.concatenate([[0], np.cumsum(np.bincount(own, minlength=parts))]))
-    out.save("ends", both[order])
-    if weights is not None:
-        out.save("weights", np.repeat(weights, 2)[order])
-    return out.done({"edges": len(pairs)})
+    pairs, weights = _kept(piece, columns, n)
+    starts, ends, data = _both_by_owner(pairs, weights, read_array(work / "owner.npy", whole=False), parts)
+    out.save("starts", starts)
+    out.save("ends", ends)
+    if columns.weight is not None:
+        out.save("weights", data)
+    return out.done({"edges": len(pairs), "rows": rows})
+
+
+def _kept(piece, columns: Columns, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """The edges of a piece without loops and weights of 0, in as few bytes as they need; no weights where there is no column of them."""
+    pairs, weights = np.empty((piece[3], 2), np.int32), np.empty(0 if columns.weight is None else piece[3])
+    size = 0
+    for own, given in batches_of(piece, columns):
+        if int(own.max()) >= n:
+            msg = f"{piece[0]} names node {int(own.max())}, but there are only n={n} nodes (numbered from 0); raise n or renumber"
+            raise ValueError(msg)
+        keep = own[:, 0] != own[:, 1]
+        if given is not None:
+            keep &= checked_weights(given, len(own)) > 0
+            weights[size : size + keep.sum()] = given[keep]
+        pairs[size : size + keep.sum()] = own[keep]
+        size += int(keep.sum())
+    return pairs[:size], weights[:size]
+
+
+@njit(cache=True)
+def _both_by_owner(pairs, weights, owner, parts):
+    """Each edge, then its other direction, sorted by the owner of the first end; (starts of the owners, ends, weights)."""
+    starts = np.zeros(parts + 1, np.int64)
+    for k in range(len(pairs)):
+        for side in range(2):
+            starts[owner[pairs[k, side]] + 1] += 1
+    starts = np.cumsum(starts)
+    place, ends, data = starts[:-1].copy(), np.empty((2 * len(pairs), 2), np.int32), np.empty(2 * len(weights))
+    for k in range(len(pairs)):
+        for side in range(2):
+            row = pairs[k, side]
+            own = owner[row]
+            ends[place[own], 0] = row
+            ends[place[own], 1] = pairs[k, 1 - side]
+            if len(weights):
+                data[place[own]] = weights[k]
+            place[own] += 1
+    return starts, ends, data
 
 
 def build_rows(work: Path, part: int, n_pieces: int, weighted: bool, merging: str) -> dict[str, Any]:
@@ -76,14 +103,14 @@ def write_part_rows(out: Output, nodes, starts, columns, data) -> dict[str, Any]
     out.save("columns", columns)
     if data is not None:
         out.save("weights", data)
-    some = degrees[degrees > 0]
+    some, weights = degrees[degrees > 0], np.ones(min(1, len(columns))) if data is None else data
     return out.done(
         {
             "nodes": len(nodes),
             "entries": len(columns),
             "longest": int(lengths.max(initial=0)),
-            "lightest": 1.0 if data is None else float(data.min(initial=np.inf)),
-            "heaviest": 1.0 if data is None else float(data.max(initial=0.0)),
+            "lightest": float(weights.min(initial=np.inf)),  # without entries a partition says nothing of weights
+            "heaviest": float(weights.max(initial=0.0)),
             "least_degree": float(some.min(initial=np.inf)),
             "most_degree": float(degrees.max(initial=0.0)),
             "linked": len(some),
@@ -115,14 +142,14 @@ def row_sums(starts: np.ndarray, data: np.ndarray | None) -> np.ndarray:
 
 def _gathered(work: Path, part: int, n_pieces: int, weighted: bool):
     """Entries of the partition's rows from all pieces, in the order in which they were given."""
-    ends, weights = [], []
+    ends, weights = [np.empty((0, 2), np.int32)], [np.empty(0)]
     for k in range(n_pieces):
         piece = Output(work / "pieces" / f"{k:06d}", "sorted")
         first, last = piece.load("starts")[part : part + 2]
         ends.append(np.asarray(piece.load("ends", whole=False)[first:last]))
         if weighted:
             weights.append(np.asarray(piece.load("weights", whole=False)[first:last]))
-    return np.concatenate(ends), np.concatenate(weights) if weighted else np.empty(0)
+    return np.concatenate(ends), np.concatenate(weights)
 
 
 @njit(cache=True)

@@ -14,7 +14,7 @@ import numpy as np
 
 from hushgraph.checks import as_number, checked_real_array, checked_size, shown
 from hushgraph.contents import extra
-from hushgraph.distributed.edges import are_files, opened, parquet, values_in
+from hushgraph.distributed.edges import are_files, located, opened, parquet, values_in
 from hushgraph.distributed.store import Output, pieces, read_array, room_for, settle
 from hushgraph.distributed.tasks import Run
 from hushgraph.observation import Noisy
@@ -142,13 +142,13 @@ def write_part(run: Run, part: int, address: str, unchanged: bool) -> dict[str, 
     values = run.values(nodes) if unchanged else run.output(part, "finish").load("signal")
     values = np.maximum(values, 0) if run.nonnegative else values
     values = np.rint(values) if run.integer else values
-    pa, fsspec = extra("pyarrow", name="dask", purpose="parquet files"), extra("fsspec", name="dask", purpose="files elsewhere")
+    pa = extra("pyarrow", name="dask", purpose="parquet files")
     columns = [
         pa.Array.from_buffers(pa.from_numpy_dtype(one.dtype), len(one), [None, pa.py_buffer(one)]) for one in (nodes, values)
     ]
     table = pa.Table.from_arrays(columns, names=["node", "denoised"])  # pa.table of NumPy's arrays would import pandas
     table = table.replace_schema_metadata({RUN: run.folder.name})
-    system, path = fsspec.core.url_to_fs(part_file(address, part))
+    system, path = located(part_file(address, part))
     system.makedirs(path.rsplit("/", 1)[0], exist_ok=True)
     draft = path.rsplit("/", 1)[0] + f"/.part-{part:05d}.{os.urandom(4).hex()}.tmp"
     with room_for(path), system.open(draft, "wb") as file:
@@ -186,7 +186,7 @@ def is_written(run: Run, part: int, address: str, rows: int) -> bool:
 def check_output(run: Run, parts: int, address: str, *, clean: bool = False) -> None:
     """Refuse a folder with parquet files of something else: whoever reads it would mix them. `clean` removes drafts of killed tasks."""
     own = {part_file("", part).strip("/") for part in range(parts)}
-    system, folder = extra("fsspec.core", name="dask", purpose="files elsewhere").url_to_fs(address)
+    system, folder = located(address)
     system.invalidate_cache()
     if not system.exists(folder):
         return

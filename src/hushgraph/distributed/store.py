@@ -133,8 +133,9 @@ def read_json(path: Path) -> dict[str, Any] | None:
         return None
 
 
-def pieces(count: int, size: int = CHUNK) -> Iterator[slice]:
+def pieces(count: int, size: int | None = None) -> Iterator[slice]:
     """0..count-1 in pieces."""
+    size = size or CHUNK
     return (slice(start, min(start + size, count)) for start in range(0, count, size))
 
 
