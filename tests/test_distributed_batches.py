@@ -109,7 +109,7 @@ def test_pieces_that_were_cut_otherwise_are_sorted_again(islands, tmp_path, monk
 
     with pytest.raises(KeyboardInterrupt):
         prepare(folder / "edges", tmp_path / "work", **settings, progress=stop)
-    assert list((tmp_path / "work" / "pieces").glob("*/sorted.json"))
+    assert list((tmp_path / "work").glob("graph-*/pieces/*/sorted.json"))
     monkeypatch.setattr(edges, "PIECE", 300)
     prepare(folder / "edges", tmp_path / "work", **settings)
     one = hg.denoise(graph, noisy, sigma=1.0, method="sgwt_sure")

@@ -286,7 +286,9 @@ def test_partitions_without_edges_have_no_weights(tmp_path, source, method):
     prepare(edges, tmp_path / "work", n=900, partitions=4, by="ordering", most_ghosts=ANY)
     noisy = noisy_on(graph)
     one = hg.denoise(graph, noisy, sigma=1.0, method=method)
-    np.testing.assert_array_equal(np.load(tmp_path / "work" / "frame.npy"), hg.chebyshev_frame(graph).coefficients)
+    np.testing.assert_array_equal(
+        np.load(next((tmp_path / "work").glob("graph-*/frame.npy"))), hg.chebyshev_frame(graph).coefficients
+    )
     assert_equal(denoise(tmp_path / "work", noisy, sigma=1.0, method=method), one)
 
 
