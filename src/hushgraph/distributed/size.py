@@ -143,12 +143,14 @@ class Cost:
     degree: int
     shape: Shape
     probes: int
+    parts: int = 1
 
     @property
     def prepare(self) -> float:
-        """A look for small worlds, sorting edges, building rows, growing zones, the spectrum."""
-        look = 0.35 * self.edges * (self.edges <= QUICK)
-        return 1e-6 * (look + self.edges * 0.18 + self.rows * (0.2 + 0.17 * self.shape.entries))
+        """Loading code, a look for small worlds, sorting edges, building rows, growing zones hop by hop, the spectrum."""
+        look = 0.35 * self.edges * (self.edges <= QUICK and self.parts > 1)
+        hops = 0.8e-3 * self.degree * self.parts * (self.parts > 1)
+        return 0.3 + hops + 1e-6 * (look + self.edges * 0.18 + self.rows * (0.2 + 0.17 * self.shape.entries))
 
     @property
     def denoise(self) -> float:
