@@ -107,10 +107,11 @@ def test_pieces_that_were_cut_otherwise_are_sorted_again(islands, tmp_path, monk
         if what == "rows":
             raise KeyboardInterrupt
 
+    monkeypatch.setattr(edges, "PIECE", 300)
     with pytest.raises(KeyboardInterrupt):
         prepare(folder / "edges", tmp_path / "work", **settings, progress=stop)
     assert list((tmp_path / "work").glob("graph-*/pieces/*/sorted.json"))
-    monkeypatch.setattr(edges, "PIECE", 300)
+    monkeypatch.undo()
     prepare(folder / "edges", tmp_path / "work", **settings)
     one = hg.denoise(graph, noisy, sigma=1.0, method="sgwt_sure")
     assert_equal(denoise(tmp_path / "work", noisy, sigma=1.0, method="sgwt_sure"), one)
@@ -167,3 +168,10 @@ def test_signals_that_differ_in_a_late_chunk_are_two(islands, size):
     first, second = (denoise(folder / "work", values, sigma=1.0, method="sgwt_sure") for values in (noisy, other))
     assert first.folder != second.folder
     assert_equal(second, hg.denoise(graph, other, sigma=1.0, method="sgwt_sure"))
+
+
+def test_a_first_chunk_of_small_noise(islands, size):
+    graph, folder, noisy, sizes = islands
+    small = np.where(np.arange(graph.n) < 1000, 1e-9, sizes)
+    one = hg.denoise(graph, noisy, sigma=small, method="sgwt_sure")
+    assert_equal(again(folder / "work", noisy, sigma=small, method="sgwt_sure"), one)
