@@ -175,3 +175,10 @@ def test_numbers_with_gaps(tmp_path):
         prepare(tmp_path / "1000.parquet", tmp_path / "many")
     found = prepare(tmp_path / "2.parquet", tmp_path / "few", partitions=2, degree=3)
     assert any("99 of 199 nodes have no edges" in note for note in found.notes)
+
+
+def test_probes_that_do_not_fit_are_refused(tmp_path):
+    graph = hg.datasets.grid(300, 300)
+    prepare(graph, tmp_path, memory="900MB", degree=5)
+    with pytest.raises(ValueError, match=r"n_probes=4000 takes about \d+\.\d\d GB per task.*take fewer probes"):
+        denoise(tmp_path, noisy_on(graph), sigma=1.0, n_probes=4000)

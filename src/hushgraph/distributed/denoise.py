@@ -137,7 +137,8 @@ def denoise(
     """
     facts, work = manifest_of(workdir), local_folder(workdir)
     _check_method(method, facts["n"], refine, nonnegative)
-    _check_memory(method, facts, client)
+    count = default_probes(facts["n"]) if n_probes is None else checked_count("n_probes", n_probes, 1)
+    _check_memory(method, count, facts, client)
     sure_exponent(rule, beta)
     if isinstance(signal, Noisy):
         signal, sigma = opened_release(signal, sigma, facts)
@@ -151,7 +152,6 @@ def denoise(
     noise = None if one else taken(work, sigma, facts["n"], "sigma")
     if noise is not None:
         _check_sizes(noise)
-    count = default_probes(facts["n"]) if n_probes is None else checked_count("n_probes", n_probes, 1)
     run = Run(
         work / facts["folder"], work / "runs", path, checked_sigma(sigma) if one else None, noise, method, rule, beta, count,
         choose("law", law, get_args(Law)), checked_seed(seed), bool(nonnegative), bool(integer),
@@ -199,15 +199,15 @@ def _check_method(method, n: int, refine: bool | None, nonnegative: bool) -> Non
         raise ValueError(msg)
 
 
-def _check_memory(method: str, facts: dict[str, Any], client) -> None:
-    """Refuse a method that needs more memory than the partitions were cut for, or than workers have."""
-    shape = Shape(2 * facts["n_edges"] / facts["n"], facts["n_scales"], not facts["unweighted"], method)
+def _check_memory(method: str, probes: int, facts: dict[str, Any], client) -> None:
+    """Refuse a method, or a number of probes, that needs more memory than the partitions were cut for, or than workers have."""
+    shape = Shape(2 * facts["n_edges"] / facts["n"], facts["n_scales"], not facts["unweighted"], method, probes)
     needed = BASE + facts["largest_zone"] * shape.per_row
     least = min(limit for limit in (facts["memory"], memory_of(None, client), np.inf) if limit is not None)
     if needed > least:
         msg = (
-            f"method={method!r} takes about {needed / 1e9:.2f} GB per task on these partitions, and there are {least / 1e9:.2f} GB, as was asked for "
-            f"or as workers can give; prepare with method={method!r}, or with more partitions"
+            f"method={method!r} with n_probes={probes} takes about {needed / 1e9:.2f} GB per task on these partitions, and there are {least / 1e9:.2f} GB, as was asked for "
+            f"or as workers can give; prepare with method={method!r}, or with more partitions, or take fewer probes"
         )
         raise ValueError(msg)
 
