@@ -47,7 +47,8 @@ def shares(graph) -> tuple[str, list[float]]:
     rows, found = graph.adjacency, []
     for depth in DEPTHS:
         counts = [
-            _count_ghosts(rows.indptr, rows.indices, owner == part, depth, NEVER)[0] / np.sum(owner == part)
+            _count_ghosts(rows.indptr, rows.indices, owner, part, np.full(graph.n, -1, np.int32), depth, NEVER)[0]
+            / np.sum(owner == part)
             for part in (0, PARTS // 2, PARTS - 1)
         ]
         found.append(float(np.mean(counts)))
@@ -62,7 +63,7 @@ def border(side: int = 1500) -> tuple[float, float]:
         low = (side - box) // 2
         own = np.all([(axis >= low) & (axis < low + box) for axis in place], axis=0)
         for depth in (30, 100):
-            count = _count_ghosts(rows.indptr, rows.indices, own, depth, NEVER)[0]
+            count = _count_ghosts(rows.indptr, rows.indices, own, True, np.full(side * side, -1, np.int32), depth, NEVER)[0]
             table.append(np.array([depth * box, depth**2]) / count)
             right.append(1.0)
     found = np.linalg.lstsq(np.array(table), np.array(right), rcond=None)[0]

@@ -233,12 +233,12 @@ def size_table(runs: list[dict], on_worker: float) -> list[str]:
     for run in runs:
         shape = Shape(2 * run["edges"] / run["n"], run["n_scales"])
         n, rows, first = run["n"], sum(run["rows"]), ("sort", "rows", "zones")
-        cost = Cost(run["edges"], rows, run["degree"], shape, 1)
+        cost = Cost(run["edges"], rows, run["degree"], shape, run["partitions"])
         preparing = _cpu(run, first) + run["client"][0]
         denoising = _cpu(run, [stage for stage in STAGES if stage not in first]) + run["client"][1]
         memory = (BASE + max(run["rows"]) * shape.per_row) / max(task["peak"] for task in run["tasks"])
         files = 10 * n + sum(task["written"] for task in run["tasks"] if task["stage"] != "sort")
-        disk = n * (24 + shape.disk) + rows * (44 + 8 * shape.entries)
+        disk = n * (shape.prepared[0] + shape.disk) + rows * shape.prepared[1]
         lines.append(
             f"| {n:,} | {run['partitions']} | {run['degree']} | {cost.prepare / preparing:.2f} | {cost.denoise / denoising:.2f} | {memory:.2f} | "
             f"{disk / files:.2f} |"

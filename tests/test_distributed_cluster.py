@@ -177,7 +177,7 @@ print(int(status.split("VmHWM:")[1].split()[0]) * 1024)
 """
 CAPPED = """
 from hushgraph.distributed import denoise, prepare
-print(prepare("edges.parquet", "work", coords="coords.npy", memory={cap}, method="sgwt_sure", degree=20).partitions)
+print(prepare("edges.parquet", "work", coords="coords.npy", memory={cap}, method="sgwt_sure", degree=5).partitions)
 denoise("work", "noisy.npy", sigma=1.0, method="sgwt_sure")
 """
 WHOLE = """
@@ -185,7 +185,7 @@ import numpy as np
 import hushgraph as hg
 graph = hg.datasets.grid({side}, {side})
 print(1)
-hg.denoise(graph, np.load("noisy.npy"), sigma=1.0, method="sgwt_sure", frame=hg.chebyshev_frame(graph, degree=20))
+hg.denoise(graph, np.load("noisy.npy"), sigma=1.0, method="sgwt_sure", frame=hg.chebyshev_frame(graph, degree=5))
 """
 
 

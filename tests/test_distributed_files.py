@@ -289,7 +289,7 @@ def test_commands(tmp_path, monkeypatch):
 
 
 def test_small_worlds_are_refused(tmp_path):
-    with pytest.raises(TooManyGhostsError, match=r"ghosts after \d of 100 hops.*one machine.*GPU"):
+    with pytest.raises(TooManyGhostsError, match=r"ghosts or more after \d of 100 hops.*one machine.*GPU"):
         prepare(scale_free(3000), tmp_path / "work", partitions=8)
 
 

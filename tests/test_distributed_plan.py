@@ -9,8 +9,8 @@ import pytest
 
 import hushgraph as hg
 from hushgraph.distributed import denoise, plan, prepare
-from hushgraph.distributed.ghosts import TooManyGhostsError
-from hushgraph.distributed.sample import _count_ghosts, _too_many
+from hushgraph.distributed.ghosts import TooManyGhostsError, too_many
+from hushgraph.distributed.sample import _count_ghosts
 from hushgraph.distributed.size import START, Shape, bytes_of
 
 from .distributed_cases import noisy_on, scale_free, write_edges
@@ -61,7 +61,7 @@ def test_the_reason_of_a_refusal(town):
         plan(town, memory="722MB")
     assert "too short" not in str(small.value)
     assert "coords=" not in str(small.value)
-    assert "coords=" in _too_many(1000, 4000, 50, 100, 3.0, None)
+    assert "coords=" in too_many(1000, 4000, 50, 100, 3.0, has_places=False)
 
 
 # ---- memory --------------------------------------------------------------------------------------------------------

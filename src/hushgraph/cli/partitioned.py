@@ -161,6 +161,7 @@ class Cluster:
         thread.start()
         thread.join(_PATIENCE + 2)
         if not found:
+            threading.excepthook = lambda _: None  # nor does it matter how threads of Dask end that are left waiting
             msg = f"no Dask scheduler answers at {self.scheduler}; check the address, and that the scheduler runs"
             raise ValueError(msg)
         return found[0]

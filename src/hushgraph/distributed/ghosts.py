@@ -26,6 +26,12 @@ from hushgraph.sums import count_units, unit_above
 TOLERANCE = 1e-3  # of the largest eigenvalue, as in `Graph.spectrum`
 
 
+SHORT = (
+    0.2  # hops over the cube root of a partition: fewer until there are too many ghosts are a small world, even in three dimensions
+)
+SMALL_WORLD = "distances in this graph are too short for partitions (a small world, such as a scale-free or random graph, or nodes in a bad order)"
+
+
 class TooManyGhostsError(ValueError):
     """The ghost zone outgrew its partition: a small world, where partitions do not pay."""
 
@@ -76,6 +82,21 @@ class Shelf:
         return found
 
 
+def too_many(owned: int, ghosts: int, hops: int, depth: int, limit: float, *, has_places: bool = True) -> str:
+    """Why partitions are refused. Many hops until then are no small world: the partitions are small, and what is around them is larger."""
+    small_world = hops <= max(3, SHORT * owned ** (1 / 3))
+    why = SMALL_WORLD if small_world else f"partitions of this size are too small for ghosts within {depth} hops"
+    advice = (
+        "denoise it on one machine (hushgraph.denoise) or on a GPU",
+        *(() if has_places else ("give coords=",)),
+        "use fewer partitions (more memory, where that decides) or a lower degree",
+    )
+    return (
+        f"a partition of {owned:,} nodes has {ghosts:,} ghosts or more after {hops} of {depth} hops, {ghosts / max(owned, 1):.1f} per owned node, "
+        f"and {limit:g} are allowed: {why}; {', '.join(advice)}, or raise most_ghosts"
+    )
+
+
 def grow(work: Path, part: int, zone: Zone) -> dict[str, Any]:
     """Find the ghosts of a partition hop by hop, and write it with them as a graph of its own; also what it says of the spectrum."""
     out = Output(part_folder(work, part), "zone")
@@ -122,12 +143,7 @@ def _layers(shelf: Shelf, part: int, own, zone: Zone) -> tuple[list[tuple], int]
             return gathered, depth
         count += len(here)
         if count > zone.most_ghosts * max(len(own.nodes), 1):
-            msg = (
-                f"partition {part} owns {len(own.nodes):,} nodes and has {count:,} ghosts after {depth + 1} of {zone.depth} hops, more than "
-                f"{zone.most_ghosts:g} per owned node: distances in this graph are too short for partitions; denoise it on one machine "
-                "(hushgraph.denoise) or on a GPU, or use fewer partitions, a lower degree, or raise most_ghosts"
-            )
-            raise TooManyGhostsError(msg)
+            raise TooManyGhostsError(too_many(len(own.nodes), count, depth + 1, zone.depth, zone.most_ghosts))
         rows = shelf.gather(here)
         gathered += rows
         if depth + 1 == zone.depth:

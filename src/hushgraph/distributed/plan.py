@@ -114,7 +114,7 @@ def plan(
     sample = Sample.of(graph, files, columns, n, n_edges, coords)
     ghosts = sample.growth(by, parts, depth, most_ghosts_of(parts) if limit is None else limit)
     shape = Shape(2 * n_edges / n, n_scales or sample.n_scales, weighted, method, default_probes(n))
-    cost = Cost(n_edges, ghosts.growth * n, degree, shape, shape.probes, parts)
+    cost = Cost(n_edges, ghosts.growth * n, degree, shape, parts)
     processes = 1 if workers == 1 and client is None else 1 + workers
     cpu, busy = cost.prepare + cost.denoise, min(workers, parts)
     seconds = cpu * -(-parts // busy) / parts + START * starts * min(processes, 2)

@@ -14,7 +14,7 @@ from numba import njit
 
 from hushgraph.distributed.cut import By, cut_for, owner_type
 from hushgraph.distributed.edges import Columns, read_piece
-from hushgraph.distributed.ghosts import TooManyGhostsError
+from hushgraph.distributed.ghosts import SMALL_WORLD, TooManyGhostsError, too_many
 from hushgraph.distributed.size import BASE, QUICK
 from hushgraph.distributed.store import pieces
 from hushgraph.graph import Graph
@@ -27,9 +27,6 @@ LOOKED_AT = 16  # partitions whose ghosts are counted; of more, so many that are
 LEAKY = 0.05  # share of a region's edges that leave it, above which it is no region
 FEW, MANY = 3, 2**17  # pieces of the edges that are looked at of larger ones, and edges of each
 PER_EDGE = 80  # bytes, to count ghosts in the whole graph
-SHORT = (
-    0.2  # hops over the cube root of a partition: fewer that exceed the ghosts allowed are a small world, even in three dimensions
-)
 
 
 @dataclass(frozen=True)
@@ -117,7 +114,7 @@ class Sample:
                 ghosts = round(2 * ghosts * self._longer(by, parts, owned))
                 owned = self.n // parts
             if ghosts > limit * owned:
-                raise TooManyGhostsError(_too_many(owned, ghosts, hops, depth, limit, self.coords))
+                raise TooManyGhostsError(too_many(owned, ghosts, hops, depth, limit, has_places=self.coords is not None))
             rows.append(owned + ghosts)
             shares.append(ghosts / max(owned, 1))
         counted = "counted" if len(shares) == parts else f"counted for {len(shares)} partitions"
@@ -130,24 +127,6 @@ class Sample:
             return 1.0
         dimensions = self.coords.shape[1]
         return float((self.n / parts / max(owned, 1)) ** ((dimensions - 1) / dimensions))
-
-
-def _too_many(owned: int, ghosts: int, hops: int, depth: int, limit: float, coords) -> str:
-    """Why partitions are refused. Many hops until then are no small world: the partitions are small, and what is around them is larger."""
-    small_world = hops <= max(3, SHORT * owned ** (1 / 3))
-    why = _SMALL_WORLD if small_world else f"partitions of this size are too small for ghosts within {depth} hops"
-    advice = (
-        "denoise it on one machine (hushgraph.denoise) or on a GPU",
-        *(("give coords=",) if coords is None else ()),
-        "use fewer partitions (more memory, where that decides) or a lower degree",
-    )
-    return (
-        f"a partition of {owned:,} nodes has {ghosts:,} ghosts or more after {hops} of {depth} hops, {ghosts / max(owned, 1):.1f} per owned node, "
-        f"and {limit:g} are allowed: {why}; {', '.join(advice)}, or raise most_ghosts"
-    )
-
-
-_SMALL_WORLD = "distances in this graph are too short for partitions (a small world, such as a scale-free or random graph, or nodes in a bad order)"
 
 
 @njit(cache=True)
@@ -192,7 +171,7 @@ def refuse_small_worlds(
     if crossing > most * met:
         msg = (
             f"{crossing:,} of {met:,} edges that were looked at ({crossing / met:.0%}) lead from one of the {parts:,} partitions to another, up to "
-            f"{2 * crossing / met * n_edges / n:.1f} ghosts per node at the first of {depth} hops, and {limit:g} are allowed in all: {_SMALL_WORLD}; "
+            f"{2 * crossing / met * n_edges / n:.1f} ghosts per node at the first of {depth} hops, and {limit:g} are allowed in all: {SMALL_WORLD}; "
             f"denoise it on one machine (hushgraph.denoise) or on a GPU, {'give coords=, ' * (coords is None)}use fewer partitions (more memory, where "
             "that decides), or raise most_ghosts"
         )

@@ -142,7 +142,6 @@ class Cost:
     rows: float  # of all partitions, ghosts included
     degree: int
     shape: Shape
-    probes: int
     parts: int = 1
 
     @property
@@ -157,11 +156,11 @@ class Cost:
         """Steps of the recurrence there and back, for the signal and each probe, and what is done once per row."""
         shape = self.shape
         step = 0.35 + 0.25 * shape.entries * (2.0 if shape.weighted else 1.0)
-        transforms, mixed = 1 + self.probes, 0.35 * shape.n_scales
+        transforms, mixed = 1 + shape.probes, 0.35 * shape.n_scales
         work = 2 * transforms * ((step + mixed) * self.degree + 20 + 34 * shape.n_scales) + 200 * shape.n_scales * shape.scaled
         if shape.n_filters:
             work = transforms * (step + 0.35 * shape.n_filters) * self.degree + 2 * shape.n_scales * (step + 0.35) * self.degree
-            work += self.probes * (step + mixed) * self.degree + 150 * shape.n_filters
+            work += shape.probes * (step + mixed) * self.degree + 150 * shape.n_filters
         return 1e-9 * self.rows * work
 
 
