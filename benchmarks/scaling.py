@@ -6,7 +6,7 @@
 
 Streets: a grid with a tenth of its edges taken out, unweighted, in parquet files. `equal` reads them, denoises in one process and on the
 workers of a cluster, and compares thresholds, signal, CPU seconds of all processes (reading, preparing, starting workers) and the peak
-memory of each. `capped` prepares and denoises in one process under a cap. Each part runs in a process of its own. Adds Markdown to
+memory of each. `capped` prepares and denoises in one process under a cap. Each part runs in a process of its own. Writes Markdown to
 the screen and to benchmarks/results/distributed.md. `model` fits what tasks cost, and simulates larger clusters (`scaling_model.py`).
 """
 
@@ -166,16 +166,13 @@ def capped(folder: str, method: str, memory: str) -> dict:
 
 
 def tell(lines: list[str]) -> None:
-    text = "\n".join(lines)
+    """On the screen, and among the results in the place of an earlier run of the same."""
+    text, path = "\n".join(lines).strip(), RESULTS / "distributed.md"
     print(text)
-    path = RESULTS / "distributed.md"
-    if not path.exists():
-        path.write_text(
-            "# Distributed runs\n\n`benchmarks/scaling.py`: partitions on workers against one process, and under a memory cap.\n",
-            "utf-8",
-        )
-    with path.open("a", encoding="utf-8") as file:
-        file.write(text + "\n")
+    head = "# Distributed runs\n\n`benchmarks/scaling.py`: partitions on workers against one process, and under a memory cap."
+    earlier = path.read_text("utf-8").split("\n## ")[1:] if path.exists() else []
+    found = {section.split(" (")[0]: section.strip() for section in [*earlier, text.removeprefix("## ")]}
+    path.write_text("\n\n## ".join([head, *found.values()]) + "\n", "utf-8")
 
 
 def compare(folder: Path, side: int, workers: int, method: str, partitions: int | None) -> None:

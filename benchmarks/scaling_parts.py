@@ -184,14 +184,16 @@ def _empty(client) -> dict[str, float]:
     """Seconds of an empty stage, of one task per worker, and of each further empty task, as stages run them."""
     from hushgraph.distributed.runner import Runner
 
-    def seconds(count: int, token: str) -> float:
+    def seconds(count: int) -> float:
+        runner = Runner(client, {"empty": 1.0}, Path(__file__))
+        runner.run("check of the workers", _nothing, [])
         start = time.perf_counter()
-        Runner(client, {"empty": 1.0}, token).run("empty", _nothing, [()] * count)
+        runner.run("empty", _nothing, [()] * count)
         return time.perf_counter() - start
 
     client.run(lambda: __import__("scaling_parts"))
-    few = float(np.median([seconds(2, f"few-{k}") for k in range(10)]))
-    return {"stage": few, "empty": max(seconds(EMPTY, "many") - few, 0.0) / (EMPTY - 2)}
+    few = float(np.median([seconds(2) for _ in range(10)]))
+    return {"stage": few, "empty": max(seconds(EMPTY) - few, 0.0) / (EMPTY - 2)}
 
 
 def file_bytes(folder: str) -> dict:

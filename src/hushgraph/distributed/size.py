@@ -131,7 +131,7 @@ class Shape:
         return 8 * (3 + (2 + self.scaled) * self.n_scales + 6 * self.scaled)
 
 
-START = 1.8  # CPU seconds until a process has imported and loaded what it needs
+START = 2.2  # CPU seconds until a process has imported and loaded what it needs
 
 
 @dataclass(frozen=True)
@@ -146,10 +146,10 @@ class Cost:
 
     @property
     def prepare(self) -> float:
-        """Loading code, a look for small worlds, sorting edges, building rows, growing zones hop by hop, the spectrum."""
-        look = 0.35 * self.edges * (self.edges <= QUICK and self.parts > 1)
+        """A look for small worlds, sorting edges, building rows, growing zones hop by hop, the spectrum."""
+        look = 0.1 * self.edges * (self.edges <= QUICK and self.parts > 1)
         hops = 0.8e-3 * self.degree * self.parts * (self.parts > 1)
-        return 0.3 + hops + 1e-6 * (look + self.edges * 0.18 + self.rows * (0.2 + 0.17 * self.shape.entries))
+        return hops + 1e-6 * (look + self.edges * 0.18 + self.rows * (0.2 + 0.17 * self.shape.entries))
 
     @property
     def denoise(self) -> float:
