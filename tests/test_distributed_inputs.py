@@ -249,6 +249,13 @@ def test_all_edge_files_have_the_same_columns(tmp_path):
     assert prepare(tmp_path / "1", tmp_path / "work1", weight=False, most_ghosts=ANY).n_edges == 4
 
 
+def test_weights_that_are_asked_for_must_be_there(tmp_path):
+    write_edges(tmp_path / "edges", hg.datasets.grid(5, 5), 1)
+    for weight in (True, "length"):
+        with pytest.raises(ValueError, match=r"has no column '(weight|length)'"):
+            prepare(tmp_path / "edges", tmp_path / "work", weight=weight)
+
+
 def test_weights_are_found_in_any_case(tmp_path):
     path = str(tmp_path / "e.parquet")
     for names, own in (([" Weight"], " Weight"), (["WEIGHT", "weight"], "weight"), (["Weights"], None)):

@@ -166,6 +166,14 @@ def test_an_address_is_no_work_folder(tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("content", [b"", b"PAR1 and more", np.array([None, 1])])
+def test_places_that_are_no_numbers(tmp_path, content):
+    path = tmp_path / "places.npy"
+    path.write_bytes(content) if isinstance(content, bytes) else np.save(path, content)
+    with pytest.raises(ValueError, match=r"coords must be a .npy file .*places.npy is none"):
+        prepare(hg.datasets.grid(5, 5), tmp_path / "work", coords=path)
+
+
 def test_numbers_with_gaps(tmp_path):
     pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     nodes = np.arange(100)

@@ -84,23 +84,23 @@ def _cuts(points: np.ndarray, nodes: np.ndarray, parts: int) -> tuple[np.ndarray
     """
     steps: list[tuple[int, float, int, tuple[int, int]]] = []
 
-    def halved(points, nodes, first, parts) -> int:
+    def halved(axes, nodes, first, parts) -> int:
         if parts == 1:
             return ~first
         left, place = parts // 2, len(steps)
-        axis = int(np.argmax(np.ptp(points, axis=0))) if len(points) else 0
-        x, value, node = points[:, axis], 0.0, 0
+        axis = int(np.argmax([np.ptp(x) for x in axes])) if len(nodes) else 0
+        x, value, node = axes[axis], 0.0, 0
         if len(x):
             wanted = len(x) * left // parts
             value = float(np.partition(x, wanted)[wanted])
             node = int(nodes[x == value][wanted - np.count_nonzero(x < value)])
         low = (x < value) | ((x == value) & (nodes < node))
         steps.append((axis, value, node, (0, 0)))
-        before = halved(points[low], nodes[low], first, left)
-        steps[place] = axis, value, node, (halved(points[~low], nodes[~low], first + left, parts - left), before)
+        before = halved([x[low] for x in axes], nodes[low], first, left)
+        steps[place] = axis, value, node, (halved([x[~low] for x in axes], nodes[~low], first + left, parts - left), before)
         return place
 
-    halved(points, nodes, 0, parts)
+    halved(np.ascontiguousarray(points.T), nodes, 0, parts)
     return tuple(np.array(column) for column in zip(*steps or [(0, 0.0, 0, (~0, ~0))], strict=True))
 
 

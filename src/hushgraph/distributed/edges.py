@@ -138,7 +138,10 @@ def _columns_in(path: str, weight: str | bool | None) -> Columns:
     if isinstance(weight, str) and weight not in names:
         msg = f"{path} has no column {weight!r} for weights; it has {names[:20]}"
         raise ValueError(msg)
-    own = weight if isinstance(weight, str) else _weights_in(path, names, plain) if weight is None else None
+    own = weight if isinstance(weight, str) else None if weight is False else _weights_in(path, names, plain)
+    if own is None and weight is True:
+        msg = f"{path} has no column 'weight'; it has {names[:20]}; name the one that is meant with weight="
+        raise ValueError(msg)
     found = Columns(names[plain.index(pair[0])], names[plain.index(pair[1])], own)
     _check_types(path, schema, found)
     return found

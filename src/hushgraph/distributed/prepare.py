@@ -249,7 +249,7 @@ class _Job:
     def look(self) -> None:
         """Refuse small worlds before anything is written."""
         if self.graph is None and _changed(self.work, self.stated) is None:
-            args = self.coords, self.by, self.parts, self.settings.depth, self.most_ghosts, self.memory
+            args = self.coords, self.by, self.owners, self.parts, self.settings.depth, self.most_ghosts, self.memory
             refuse_small_worlds(self.files, self.columns, self.n, *args)
 
     def begin(self) -> None:
@@ -293,9 +293,14 @@ def count_nodes(n, pieces, columns, coords) -> int:
 
 
 def coords_of(coords):
-    return (
-        read_array(Path(coords), whole=False) if isinstance(coords, str | Path) else None if coords is None else np.asarray(coords)
-    )
+    """Places in memory, or mapped."""
+    if not isinstance(coords, str | Path):
+        return None if coords is None else np.asarray(coords)
+    try:
+        return read_array(Path(coords), whole=False)
+    except (ValueError, EOFError) as error:
+        msg = f"coords must be a .npy file with two or three numbers for each node; {coords} is none; save them with numpy.save"
+        raise ValueError(msg) from error
 
 
 def _changed(work: Path, stated: dict[str, Any]) -> list[str] | None:

@@ -151,7 +151,7 @@ def _count_ghosts(starts, columns, owner, part, seen, depth, most):
 
 
 def refuse_small_worlds(
-    files, columns: Columns, n: int, coords, by: By, parts: int, depth: int, limit: float, memory: float | None
+    files, columns: Columns, n: int, coords, by: By, owners, parts: int, depth: int, limit: float, memory: float | None
 ) -> None:
     """A quick look before edges are sorted, so that hours are not lost: all ghosts of the partitions, or a few pieces of many edges."""
     n_edges = sum(piece[3] for piece in files)
@@ -160,7 +160,6 @@ def refuse_small_worlds(
     if n_edges <= QUICK and (memory is None or PER_EDGE * n_edges < memory - BASE):
         Sample.of(None, files, columns, n, n_edges, coords).growth(by, parts, depth, limit)
         return
-    owners = cut_for(by, n, parts, coords, None)[1]
     some = [files[k] for k in sorted({len(files) * k // FEW for k in range(FEW)})]
     met = crossing = 0
     for piece in some:
