@@ -56,6 +56,25 @@ def test_weights_satisfy_the_conditions_of_a_minimum(most):
         assert np.all(gradient[a > 0] < 1e-5)
 
 
+def test_the_minimum_is_found_where_columns_are_nearly_the_same():
+    """The gradient is 0 between the bounds, and holds weights at them from outside; a hundredth less would show (control)."""
+    columns = np.exp(-np.outer(np.linspace(0, 1, 60), np.geomspace(0.1, 30, 30)))
+    columns /= np.linalg.norm(columns, axis=0)
+    gram = columns.T @ columns
+
+    def worst(a):
+        gradient, low, high = gram @ a - target, a <= 1e-9, a >= most * (1 - 1e-9)
+        return max(np.abs(gradient[~low & ~high]).max(initial=0), -gradient[low].min(initial=0), gradient[high].max(initial=0))
+
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        most = rng.uniform(0.05, 0.5, 30)
+        target = columns.T @ (columns @ rng.uniform(0, 0.6, 30) + 0.03 * rng.normal(size=60)) - 0.01 * rng.uniform(size=30)
+        a = bounded_minimum(gram, target, most)
+        assert worst(a) < 1e-8
+        assert worst(0.99 * a) > 1e-4
+
+
 def test_fit_is_the_least_sure_of_its_set(city, counts):
     seen = observed(city, noisy(counts, 6.0, 0), 6.0)
     columns = candidates(seen, LET_SETS["let"])

@@ -133,12 +133,29 @@ def fit(columns: Columns, y: np.ndarray, noise: Noise, sets: Sets, *, most: floa
 
 
 def bounded_minimum(gram: np.ndarray, target: np.ndarray, most, *, ridge: float = RIDGE) -> np.ndarray:
-    """argmin of a'Ga - 2 a'b over 0 <= a <= most, with a little ridge."""
-    if len(target) == 0:
-        return target
-    root = linalg.cholesky(gram + ridge * np.eye(len(target)))
-    right = linalg.solve_triangular(root, target, trans="T")
-    a = optimize.nnls(root, right, maxiter=100 * len(target))[0]
-    if np.any(a > most):
-        a = optimize.lsq_linear(root, right, (np.zeros(len(a)), most), method="bvls", max_iter=100 * len(a)).x
+    """argmin of a'Ga - 2 a'b over 0 <= a <= most, with a little ridge.
+
+    Weights that come out too large are held at the bound, and let go again where less would be better, until neither happens: that is
+    the minimum. (SciPy's solver for two bounds may stop far from it, where columns are nearly the same.)
+    """
+    count = len(target)
+    gram, most, held = gram + ridge * np.eye(count), np.broadcast_to(most, count), np.zeros(count, bool)
+    a = np.zeros(count)
+    for _ in range(10 * count):
+        a = np.where(held, most, 0.0)
+        a[~held] = _nonnegative_minimum(gram[np.ix_(~held, ~held)], target[~held] - gram[np.ix_(~held, held)] @ most[held])
+        pull = np.where(held, gram @ a - target, 0.0)
+        if np.any(over := a > most * (1 + 1e-12)):
+            held |= over
+        elif pull.max() > 1e-12:
+            held[np.argmax(pull)] = False
+        else:
+            break
     return np.minimum(np.where(a > 1e-9, a, 0.0), most)
+
+
+def _nonnegative_minimum(gram: np.ndarray, target: np.ndarray) -> np.ndarray:
+    if not len(target):
+        return target
+    root = linalg.cholesky(gram)
+    return optimize.nnls(root, linalg.solve_triangular(root, target, trans="T"), maxiter=100 * len(target))[0]

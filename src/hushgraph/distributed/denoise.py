@@ -122,7 +122,7 @@ def denoise(
         Standard deviation of the noise, possibly one per node.
     method : {"sgwt_sure", "sgwt_scaled", "let", "auto"}
         As in `hushgraph.denoise`, on the frame of the folder. "let" and "auto" have no thresholds to search, and agree to about 1e-9 instead of
-        to the bit (where candidates are all but the same, the last digit decides which are taken).
+        to the bit.
     refine : bool, optional
         As in `hushgraph.denoise`; "auto" must be told False here, and needs more than 131,072 nodes.
     output : str or Path, optional
