@@ -18,9 +18,7 @@ FINER = 64  # into which a bin is cut
 SHIFT, FINER_SHIFT = 46, 40  # bits of a float64 below those that say its bin, or finer bin
 FEW = 1024  # values in open bins up to which they are not cut
 ROUNDING = 1e-12
-WORDS = (
-    9  # of a bin: x^2, g, x^2 (edge / z)^2beta and g (edge / z)^beta, each in high units and low ones of 2^-32; and how many values
-)
+WORDS = 9  # of a bin: x^2, g, x^2 (edge / z)^2beta, g (edge / z)^beta, each in high units and low ones of 2^-32; number of values
 LEAST_UNIT = 2.0**-900
 
 

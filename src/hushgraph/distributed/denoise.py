@@ -7,7 +7,7 @@ import json
 import math
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from hushgraph.distributed import let, tasks
 from hushgraph.distributed.edges import whole_address
 from hushgraph.distributed.runner import Runner
 from hushgraph.distributed.signals import check_output, is_written, opened_release, read_parts, taken, write_part
-from hushgraph.distributed.size import BASE, COMBINED, Shape, memory_of
+from hushgraph.distributed.size import BASE, COMBINED, Method, Shape, memory_of
 from hushgraph.distributed.store import (
     VERSION,
     added,
@@ -42,7 +42,6 @@ from hushgraph.sgwt import RISK_PROBES
 from hushgraph.shrink import Rule, sure_exponent
 from hushgraph.sums import count_units, sum_of_units, unit_above
 
-Method = Literal["sgwt_sure", "sgwt_scaled", "let", "auto"]
 STAGES = {
     "transform": 8.0,
     "survey": 1.0,

@@ -26,9 +26,7 @@ from hushgraph.sums import count_units, unit_above
 TOLERANCE = 1e-3  # of the largest eigenvalue, as in `Graph.spectrum`
 
 
-SHORT = (
-    0.2  # hops over the cube root of a partition: fewer until there are too many ghosts are a small world, even in three dimensions
-)
+SHORT = 0.2  # hops over the cube root of a partition: fewer until ghosts are too many are a small world, even in three dimensions
 SMALL_WORLD = "distances in this graph are too short for partitions (a small world, such as a scale-free or random graph, or nodes in a bad order)"
 
 
@@ -86,14 +84,18 @@ def too_many(owned: int, ghosts: int, hops: int, depth: int, limit: float, *, ha
     """Why partitions are refused. Many hops until then are no small world: the partitions are small, and what is around them is larger."""
     small_world = hops <= max(3, SHORT * owned ** (1 / 3))
     why = SMALL_WORLD if small_world else f"partitions of this size are too small for ghosts within {depth} hops"
-    advice = (
-        "denoise it on one machine (hushgraph.denoise) or on a GPU",
-        *(() if has_places else ("give coords=",)),
-        "use fewer partitions (more memory, where that decides) or a lower degree",
-    )
     return (
         f"a partition of {owned:,} nodes has {ghosts:,} ghosts or more after {hops} of {depth} hops, {ghosts / max(owned, 1):.1f} per owned node, "
-        f"and {limit:g} are allowed: {why}; {', '.join(advice)}, or raise most_ghosts"
+        f"and {limit:g} are allowed: {why}; {advice(has_places=has_places)}"
+    )
+
+
+def advice(*, has_places: bool) -> str:
+    """What to do with a graph whose partitions have too many ghosts."""
+    places = "" if has_places else "give coords=, "
+    return (
+        f"denoise it on one machine (hushgraph.denoise) or on a GPU, {places}use fewer partitions (more memory, where that decides) or a "
+        "lower degree, or raise most_ghosts"
     )
 
 

@@ -7,10 +7,10 @@ from typing import get_args
 
 from hushgraph.checks import checked_count, checked_number, choose
 from hushgraph.distributed.cut import By
-from hushgraph.distributed.denoise import Method, stages_of
+from hushgraph.distributed.denoise import stages_of
 from hushgraph.distributed.prepare import coords_of, count_nodes, most_ghosts_of, pieces_and_columns
 from hushgraph.distributed.sample import Sample
-from hushgraph.distributed.size import BASE, START, Cost, Shape, memory_of, partitions_for
+from hushgraph.distributed.size import BASE, START, Cost, Method, Shape, memory_of, partitions_for
 from hushgraph.graph import Graph
 from hushgraph.risk import default_probes
 from hushgraph.sgwt import RISK_PROBES
@@ -112,7 +112,7 @@ def plan(
     parts = partitions_for(n, 2 * n_edges, weighted, method, cap, n_scales) if partitions is None else partitions
     parts = checked_count("partitions", parts, 1, n)
     sample = Sample.of(graph, files, columns, n, n_edges, coords)
-    ghosts = sample.growth(by, parts, depth, most_ghosts_of(parts) if limit is None else limit)
+    ghosts = sample.growth(by, parts, depth, most_ghosts_of(parts, limit))
     shape = Shape(2 * n_edges / n, n_scales or sample.n_scales, weighted, method, default_probes(n))
     cost = Cost(n_edges, ghosts.growth * n, degree, shape, parts)
     processes = 1 if workers == 1 and client is None else 1 + workers

@@ -21,7 +21,7 @@ from hushgraph.distributed.ghosts import Zone, grow
 from hushgraph.distributed.rows import build_rows, sort_piece, write_part_rows
 from hushgraph.distributed.runner import Runner
 from hushgraph.distributed.sample import refuse_small_worlds
-from hushgraph.distributed.size import COMBINED, memory_of, partitions_for
+from hushgraph.distributed.size import Method, memory_of, partitions_for
 from hushgraph.distributed.store import (
     VERSION,
     Output,
@@ -127,7 +127,7 @@ def prepare(
     client : distributed.Client, optional
         Whose workers run the tasks; None: this process runs them one after the other.
     """
-    choose("method", method, ("sgwt_sure", "sgwt_scaled", *COMBINED))
+    choose("method", method, get_args(Method))
     settings = _Settings(
         checked_count("degree", degree, 1), choose("damping", damping, (*get_args(Damping), None)), checked_base(base),
         choose("plateau", plateau, get_args(Plateau)), None if n_scales is None else checked_count("n_scales", n_scales, 1),
@@ -239,7 +239,7 @@ class _Job:
 
     @property
     def most_ghosts(self) -> float:
-        return most_ghosts_of(self.parts) if self.settings.most_ghosts is None else self.settings.most_ghosts
+        return most_ghosts_of(self.parts, self.settings.most_ghosts)
 
     def known(self) -> Prepared | None:
         """What the folder holds, if this work is done there."""
@@ -358,8 +358,10 @@ def _zone(rows: list[dict[str, Any]], job: _Job) -> Zone:
     return Zone(settings.depth, job.most_ghosts, uniform, normalized, most, enough)
 
 
-def most_ghosts_of(parts: int) -> float:
-    """Ghosts per owned node above which partitions do not pay: they would hold most of the graph, or cost a multiple of it."""
+def most_ghosts_of(parts: int, asked: float | None = None) -> float:
+    """Ghosts per owned node that are allowed: as asked, or until partitions do not pay, hold most of the graph or cost a multiple of it."""
+    if asked is not None:
+        return asked
     return min(MOST_GHOSTS, 0.75 * (parts - 1)) if parts > 1 else MOST_GHOSTS
 
 

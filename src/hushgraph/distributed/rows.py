@@ -47,9 +47,10 @@ def _kept(piece, columns: Columns, n: int) -> tuple[np.ndarray, np.ndarray]:
         keep = own[:, 0] != own[:, 1]
         if given is not None:
             keep &= checked_weights(given, len(own)) > 0
-            weights[size : size + keep.sum()] = given[keep]
-        pairs[size : size + keep.sum()] = own[keep]
-        size += int(keep.sum())
+            weights[size : size + np.count_nonzero(keep)] = given[keep]
+        own = own[keep]
+        pairs[size : size + len(own)] = own
+        size += len(own)
     return pairs[:size], weights[:size]
 
 

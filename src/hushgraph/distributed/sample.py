@@ -14,7 +14,7 @@ from numba import njit
 
 from hushgraph.distributed.cut import By, cut_for, owner_type
 from hushgraph.distributed.edges import Columns, read_piece
-from hushgraph.distributed.ghosts import SMALL_WORLD, TooManyGhostsError, too_many
+from hushgraph.distributed.ghosts import SMALL_WORLD, TooManyGhostsError, advice, too_many
 from hushgraph.distributed.size import BASE, QUICK
 from hushgraph.distributed.store import pieces
 from hushgraph.graph import Graph
@@ -171,7 +171,6 @@ def refuse_small_worlds(
         msg = (
             f"{crossing:,} of {met:,} edges that were looked at ({crossing / met:.0%}) lead from one of the {parts:,} partitions to another, up to "
             f"{2 * crossing / met * n_edges / n:.1f} ghosts per node at the first of {depth} hops, and {limit:g} are allowed in all: {SMALL_WORLD}; "
-            f"denoise it on one machine (hushgraph.denoise) or on a GPU, {'give coords=, ' * (coords is None)}use fewer partitions (more memory, where "
-            "that decides), or raise most_ghosts"
+            f"{advice(has_places=coords is not None)}"
         )
         raise TooManyGhostsError(msg)

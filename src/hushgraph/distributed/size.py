@@ -8,16 +8,16 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
+from typing import Literal
 
 from hushgraph.checks import as_number, shown
 from hushgraph.filters import GROUP, OTHERS
 from hushgraph.risk import default_probes
 
+Method = Literal["sgwt_sure", "sgwt_scaled", "let", "auto"]
 COMBINED = ("let", "auto")  # methods that combine candidates, and search no thresholds
 BASE = 0.32e9  # bytes of a process with its compiled code, before any data
-COMPILING = (
-    0.4e9  # more in a process that prepared before, and that compiles what never ran on its machine: room that partitions leave
-)
+COMPILING = 0.4e9  # more in a process that prepared before, and compiles what never ran on its machine: partitions leave room
 LEAST_MEMORY = BASE + COMPILING
 SHARE = 0.8  # of a worker's memory that a task may take: Dask pauses those that take more
 QUICK = 2_000_000  # edges up to which all ghosts are counted before a graph is prepared

@@ -113,11 +113,8 @@ def read_array(path: Path, *, whole: bool = True) -> np.ndarray:
 
 
 def hash_of(path: Path) -> str:
-    digest = hashlib.sha256()
     with path.open("rb") as file:
-        while block := file.read(2**22):
-            digest.update(block)
-    return digest.hexdigest()
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def write_json(path: Path, facts: dict[str, Any]) -> None:
