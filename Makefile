@@ -41,6 +41,7 @@ bench-files: $(VENV)/.installed  ## ten million edges from files of each kind
 
 bench-distributed: $(VENV)/.installed  ## partitions on two workers against one process; 25 million nodes under a cap of 3 GB
 	$(RUN) benchmarks/scaling.py equal
+	$(RUN) benchmarks/scaling.py equal --method sgwt_scaled
 	$(RUN) benchmarks/scaling.py capped
 
 bench-scaling-model: $(VENV)/.installed  ## what tasks cost, and a simulation of larger clusters; tables and picture of docs/scaling.md
