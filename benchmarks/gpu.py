@@ -145,7 +145,8 @@ def measure(graph, frame, dtype, bandwidth: float) -> dict[str, str]:
 def against_others(graph, frame, noisy, F, forward: float) -> dict[str, str]:
     """A batch, the rivals, and whether the numbers agree."""
     columns = cp.asarray(np.random.default_rng(1).normal(size=(graph.n, 8)).astype(noisy.dtype))
-    row = {"a column of 8, of one alone": f"{between_events(lambda: hg.analyze(frame, columns)) / 8 / forward:.2f}"}
+    column = between_events(lambda: hg.analyze(frame, columns)) / 8
+    row = {"forward, a column of 8, ms": f"{column:.2f}", "a column of 8, of one alone": f"{column / forward:.2f}"}
     row["cuSPARSE, ms"] = f"{between_events(naive_cusparse(frame, noisy), 5):.2f}"
     try:
         row["PyTorch, ms"] = f"{between_events(torch_sparse(frame, noisy), 5):.2f}"
@@ -173,23 +174,25 @@ def main():
     )
     parser.add_argument("--out", type=Path, default=RECORDED)
     arguments = parser.parse_args()
+    graphs = [hg.datasets.roads(n) if n <= ROADS else hg.datasets.grid(round(n**0.5), round(n**0.5)) for n in arguments.sizes]
+    frames = [hg.chebyshev_frame(graph) for graph in graphs]
     bandwidth = copy_bandwidth()
     name = cp.cuda.runtime.getDeviceProperties(0)["name"].decode()
     print(
         head := f"{datetime.date.today()}, {name}, CuPy {cp.__version__}; copy {bandwidth / 1e12:.2f} TB/s; degree 100", flush=True
     )
     rows = []
-    for n in arguments.sizes:
-        graph = hg.datasets.roads(n) if n <= ROADS else hg.datasets.grid(round(n**0.5), round(n**0.5))
-        frame = hg.chebyshev_frame(graph)
-        for dtype in (np.float64, np.float32) if n <= ROADS else (np.float32,):
+    for graph, frame in zip(graphs, frames, strict=True):
+        for dtype in (np.float64, np.float32) if graph.n <= ROADS else (np.float32,):
             rows.append(measure(graph, frame, dtype, bandwidth))
             print(rows[-1], flush=True)
             write(arguments.out, head, rows)
+        graph.free_device()
 
 
 def write(path: Path, head: str, rows: list[dict[str, str]]) -> None:
-    """The table so far."""
+    """The table so far, from small to large."""
+    rows = sorted(rows, key=lambda row: int(row["nodes"].replace(",", "")))
     names = list(dict.fromkeys(name for row in rows for name in row))
     lines = [
         f"{head}.",

@@ -29,6 +29,18 @@ struct short4 {
 struct int4 {
     int x, y, z, w;
 };
+struct double4 {
+    double x, y, z, w;
+};
+struct double2 {
+    double x, y;
+};
+struct float2 {
+    float x, y;
+};
+struct float4 {
+    float x, y, z, w;
+};
 static dim3 threadIdx, blockIdx, blockDim, gridDim;
 static std::vector<char> dynamic_shared;
 
@@ -145,6 +157,7 @@ static int __ffs(unsigned bits) { return __builtin_ffs((int)bits); }
 static double __longlong_as_double(long long bits) { return lane_of<double>((const uint64_t*)&bits, 0); }
 static long long __double_as_longlong(double value) { return lane_of<long long>((const uint64_t*)&value, 0); }
 template <typename T> static T __ldg(const T* place) { return *place; }
+template <typename T> static T __ldcs(const T* place) { return *place; }
 template <typename T, typename U> static T atomicAdd(T* place, U more) { T old = *place; *place += (T)more; return old; }
 template <typename T, typename U> static T atomicMax(T* place, U other) { T old = *place; *place = std::max(old, (T)other); return old; }
 template <typename T, typename U> static T atomicMin(T* place, U other) { T old = *place; *place = std::min(old, (T)other); return old; }

@@ -1,7 +1,7 @@
 """Thresholds of least SURE for coefficients on a GPU, and their use there. CuPy is there when this is called: its arrays came in.
 
 The steps are those of `sure_bins`, and nothing is sorted: sums are whole numbers, those of the processor to the bit, and so is the
-threshold. A few thousand numbers come to the host, the cells that may hold the minimum and their values, and are searched there.
+threshold. Where very many values may be the minimum, these come to the host and are searched there.
 """
 
 from __future__ import annotations
@@ -16,7 +16,14 @@ from hushgraph.kernels.gpu import OPTIONS, compiled, cupy
 from hushgraph.sure_bins import BINS, FINER, WORDS, least_of_rows
 
 SOURCES = "thresholds.cu cells.cu"
-LIMBS, ROOM, HEAD, TOPS = 17, 2**16, 7, 4  # as there
+LIMBS, HEAD, TOPS = 17, 7, 4  # as there
+FEWEST_MEMBERS, MOST_MEMBERS = 2**16, 2**20  # of a row that there is room for: a sixteenth of its values within these limits
+SMALL_CELL, LARGE_CELL, MANY = (
+    1024,
+    4096,
+    2**22,
+)  # members of a cell that are searched there, up to so many values in a row and beyond
+PER_MEMBER = 46  # bytes of shared memory
 CHUNK = 4096  # values whose members keep their order; also the fewest that a block sums
 
 
@@ -74,12 +81,17 @@ class _Rows:
     def search(self) -> tuple[np.ndarray, np.ndarray]:
         """The best candidate of each row, and whether it could be found there."""
         cp, rows = self.xp, self.rows
-        filled, members = cp.zeros((rows, BINS * FINER), dtype=np.int32), cp.empty((4, rows, ROOM))
+        cell = LARGE_CELL if self.n > MANY and _shared_memory() >= PER_MEMBER * LARGE_CELL else SMALL_CELL
+        most = int(np.clip(self.n // 16, FEWEST_MEMBERS, MOST_MEMBERS))
+        room = np.array([(most, cell)], dtype=[("row", np.int32), ("cell", np.int32)])
+        filled, members = cp.zeros((rows, BINS * FINER), dtype=np.int32), cp.empty((4, rows, most))
         found, best = cp.empty((rows, BINS * FINER, 2)), cp.empty((rows, 2))
-        self._launch("scatter", self._wide, 256, self.tops, self.heads, self.slots, self.cell_of, self.starts, filled, members)
-        kernel = compiled(SOURCES, "search")
-        kernel((64, rows), (128,), (self.heads, self.cells, self.starts, members, *self.settings, found))
-        self._decide("pick", 256, self.tops, self.heads, found, best)
+        self._launch(
+            "scatter", self._wide, 256, self.tops, self.heads, self.slots, self.cell_of, self.starts, filled, room, members
+        )
+        settings = self.heads, self.cells, self.starts, members, *self.settings, room, found
+        _started(compiled(SOURCES, "search"), (64, rows), 128, settings, PER_MEMBER * cell)
+        self._decide("pick", 256, self.tops, self.heads, found, room, best)
         at, searched = best.get().T
         return at, searched > 0
 

@@ -47,6 +47,7 @@ extern "C" __global__ void __launch_bounds__(256) open_bins(const i64* tops, con
     __syncthreads();
     if (threadIdx.x == 0) {
         double above[3] = {0, 0, 0};
+#pragma unroll 16
         for (int k = BINS - 1; k >= 0; k--) {
             a[k] = above[0], b[k] = above[1], c[k] = above[2];
             above[0] = ratio[k] * ratio[k] * above[0] + lifted[k];
@@ -234,21 +235,26 @@ __global__ void __launch_bounds__(256) members(int n, const X* x, const G* g, co
 
 // ---- the values of cells, searched here if they are few ------------------------------------------------------------------
 
-__device__ __forceinline__ bool is_searched(const Head& head) { return head.n_members <= ROOM && head.largest <= MOST; }
+// members of a row, and of a cell, that there is room for
+struct Room {
+    int row, cell;
+};
 
-// size, x, g and number of the members, cell after cell, each in any order; (4, rows, ROOM)
+__device__ __forceinline__ bool is_searched(const Head& head, Room room) { return head.n_members <= room.row && head.largest <= room.cell; }
+
+// size, x, g and number of the members, cell after cell, each in any order; (4, rows, room.row)
 template <typename X, typename G, typename S>
 __global__ void __launch_bounds__(256) scatter(int n, const X* x, const G* g, const S* scale, const i64* tops, const Head* heads,
-                                               const short* slots, const int* cell_of, const int* starts, int* filled, double* out) {
-    if (heads[blockIdx.y].n_cells == 0 || !is_searched(heads[blockIdx.y])) return;
-    const i64 plane = (i64)gridDim.y * ROOM, whole_row = (i64)BINS * FINER;
+                                               const short* slots, const int* cell_of, const int* starts, int* filled, Room room, double* out) {
+    if (heads[blockIdx.y].n_cells == 0 || !is_searched(heads[blockIdx.y], room)) return;
+    const i64 plane = (i64)gridDim.y * room.row, whole_row = (i64)BINS * FINER;
     i64 base = (i64)blockIdx.y * n, lowest = row_of(tops + TOPS * blockIdx.y).lowest;
     for (int i = blockIdx.x * 256 + threadIdx.x; i < n; i += gridDim.x * 256) {
         double size = 0;
         int cell = cell_at(i, n, base, x, scale, lowest, slots, cell_of, &size);
         if (cell < 0) continue;
         int place = starts[blockIdx.y * (whole_row + 1) + cell] + atomicAdd(filled + blockIdx.y * whole_row + cell, 1);
-        double* own = out + (i64)blockIdx.y * ROOM + place;
+        double* own = out + (i64)blockIdx.y * room.row + place;
         own[0] = size, own[plane] = x[base + i], own[2 * plane] = g[base + i], own[3 * plane] = i;
     }
 }
@@ -275,17 +281,18 @@ __device__ void sort_members(double* size, int* number, short* place, int count)
 
 // the least SURE at a value of each cell, and that value: as `sure_bins._walk`
 extern "C" __global__ void __launch_bounds__(128) search(const Head* heads, const double* cells, const int* starts, const double* members,
-                                                         double variance, double beta, double* found) {
-    __shared__ double size[MOST], square[MOST], weight[MOST], energy[MOST], ratio[MOST];
-    __shared__ int number[MOST];
-    __shared__ short place[MOST];
-    const i64 plane = (i64)gridDim.y * ROOM, whole_row = (i64)BINS * FINER;
-    if (!is_searched(heads[blockIdx.y])) return;
+                                                         double variance, double beta, Room room, double* found) {
+    extern __shared__ double shared[];
+    double *size = shared, *square = size + room.cell, *weight = square + room.cell, *energy = weight + room.cell, *ratio = energy + room.cell;
+    int* number = (int*)(ratio + room.cell);
+    short* place = (short*)(number + room.cell);
+    const i64 plane = (i64)gridDim.y * room.row, whole_row = (i64)BINS * FINER;
+    if (!is_searched(heads[blockIdx.y], room)) return;
     cells += blockIdx.y * whole_row * 5, starts += blockIdx.y * (whole_row + 1), found += blockIdx.y * whole_row * 2;
     for (int cell = blockIdx.x; cell < (int)heads[blockIdx.y].n_cells; cell += gridDim.x) {
         int first = starts[cell], count = starts[cell + 1] - first, padded = 1;
         while (padded < count) padded <<= 1;
-        const double *own = members + (i64)blockIdx.y * ROOM + first, *from = cells + (i64)cell * 5;
+        const double *own = members + (i64)blockIdx.y * room.row + first, *from = cells + (i64)cell * 5;
         for (int p = threadIdx.x; p < padded; p += 128) {
             size[p] = p < count ? own[p] : __longlong_as_double(0x7ff0000000000000LL);
             number[p] = p < count ? (int)own[3 * plane + p] : 0x7fffffff;
@@ -318,11 +325,11 @@ extern "C" __global__ void __launch_bounds__(128) search(const Head* heads, cons
 }
 
 // the best candidate of each row, the first of equals; and whether it was searched here
-extern "C" __global__ void __launch_bounds__(256) pick(const i64* tops, const Head* heads, const double* found, double* best) {
+extern "C" __global__ void __launch_bounds__(256) pick(const i64* tops, const Head* heads, const double* found, Room room, double* best) {
     __shared__ int first;
     const Head& head = heads[blockIdx.x];
     found += (i64)blockIdx.x * BINS * FINER * 2;
-    bool searched = is_searched(head);
+    bool searched = is_searched(head, room);
     double least = __longlong_as_double(0x7ff0000000000000LL);
     if (threadIdx.x == 0) first = 0x7fffffff;
     for (int cell = threadIdx.x; searched && cell < (int)head.n_cells; cell += 256) least = fmin(least, found[2 * cell]);

@@ -1,12 +1,13 @@
 """The recurrence on one GPU, through CuPy: the same functions as `cpu`, with CuPy arrays in and out.
 
-`recurrence.cu` holds the kernels. A term of the recurrence is one launch; dozens of them are kept and added into all bands in one
-pass, which runs beside the next terms on a stream of its own. On graphs where launches would cost more than their work, all of them
-are recorded once as a CUDA graph and replayed. Rows are those of `layout`, so a sum has the same order as on the processor.
+`recurrence.cu` holds the kernels. A term of the recurrence is one launch; as many terms as there is room for are kept, all of them on
+graphs up to some tens of millions of nodes, and added into all bands in one pass. On graphs where launches would cost more than their
+work, all of them are recorded once as a CUDA graph and replayed. Rows are those of `layout`, so a sum has the same order as on the processor.
 """
 
 from __future__ import annotations
 
+import weakref
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,11 +18,13 @@ from hushgraph.contents import extra
 from hushgraph.kernels.quads import Quads
 from hushgraph.kernels.quads import prepare as prepare_quads
 
-TERMS, FEWEST_TERMS = 51, 4  # terms of the recurrence that are added into the bands at once, as far as there is room
-SHARE = 1 / 8  # of the free memory that terms may take
+TERMS, FEWEST_TERMS = 104, 8  # terms of the recurrence that are kept and added into the bands at once, as far as there is room
+SHARE = 1 / 6  # of the free memory that terms may take
 THREADS = 256
-MOST_BANDS, MOST_TERMS = 8, 17  # bands, or terms, that a thread sums at a time
+MOST_BANDS, MOST_TERMS = 8, 51  # bands, or terms, that a thread sums at a time
+SHARED = 48 * 1024  # bytes of shared memory that their weights may take
 COLUMNS = (8, 4, 2, 1)  # signals that go side by side
+LOAD = 16  # bytes that a thread loads at once: values of signals side by side
 RECORDED = 2**22  # rows below which launches are recorded
 SIDE_BY_SIDE = 2**24  # rows below which several signals are
 STEP_THREADS = 128  # of the recurrence: rows of a block share what they read
@@ -87,7 +90,6 @@ def forward_with_moments(layout: DeviceLayout, coefficients, signals, scale, *, 
     cp, n_moments = cupy(), min(n_moments, coefficients.shape[1])
     out = cp.empty((len(signals), len(coefficients), layout.n), dtype=signals.dtype)
     moments = cp.zeros((len(signals), n_moments))
-    signals = cp.ascontiguousarray(signals)
     for start, columns in _groups(layout, len(signals)):
         part = slice(start, start + columns)
         _Transform.of(layout, coefficients, scale, signals.dtype, columns).forward(signals[part], out[part], moments[part])
@@ -125,13 +127,14 @@ class _Transform:
 
     def __init__(self, layout: DeviceLayout, coefficients, scale: float, dtype, columns: int):
         cp = cupy()
-        self.layout, self.dtype, self.columns = layout, np.dtype(dtype), columns
+        self.layout = weakref.proxy(layout)  # which keeps its transforms: neither is to outlive its graph
+        self.dtype, self.columns = np.dtype(dtype), columns
         self.n_bands, self.n_terms = coefficients.shape
-        self.theta = cp.asarray(np.ascontiguousarray(coefficients, dtype=dtype))
-        self.turned = cp.asarray(np.ascontiguousarray(coefficients[:, ::-1].T, dtype=dtype))
+        self.lanes = -(-columns * self.dtype.itemsize // LOAD)
+        self.upwards = cp.asarray(np.ascontiguousarray(coefficients.T, dtype=dtype))
+        self.downwards = cp.asarray(np.ascontiguousarray(coefficients.T[::-1], dtype=dtype))
         self.rows, self.shift = _rows_argument(layout, scale, self.dtype)
         self.terms, self.bands = _room(layout, self.dtype, columns, self.n_bands)
-        self.at_once = len(self.terms) // 2
         self.recordings: dict[str, Any] = {}
 
     @classmethod
@@ -146,74 +149,55 @@ class _Transform:
         return kept[key]
 
     def forward(self, signals, out, moments):
-        self._reorder(self.columns, signals, self.terms)
+        self._reorder(signals, self.terms)
         if moments.shape[1]:
-            self._climb(out, moments)
+            self._climb(moments)
         else:
-            self._replay("forward", lambda: self._climb(None, None))
-            self._mix(*self._batches()[-1], out)
+            self._replay("forward", lambda: self._climb(None))
+        self._mix(*self._batches(len(self.terms))[-1], out)
 
     def inverse(self, bands, out):
-        self._reorder(self.columns * self.n_bands, bands, self.bands)
+        self._reorder(bands.reshape(-1, self.layout.n), self.bands, side=1)
         self._replay("inverse", self._descend)
-        self._reorder(self.columns, self.terms[self._place(self.n_terms - 1)], out, back=True)
+        self._reorder(out, self.terms[(self.n_terms - 1) % (len(self.terms) - 2)], back=True)
 
-    # terms go round in two halves of so many places: while one half is added into the bands, the other is filled
+    def _batches(self, room: int) -> list[tuple[int, int]]:
+        """(first term, last term + 1) of those that are there at the same time."""
+        return [(k, min(k + room, self.n_terms)) for k in range(0, self.n_terms, room)]
 
-    def _batches(self) -> list[tuple[int, int]]:
-        """(first term, last term + 1) of what is added at once."""
-        return [(k, min(k + self.at_once, self.n_terms)) for k in range(0, self.n_terms, self.at_once)]
-
-    def _place(self, term: int) -> int:
-        return term % (2 * self.at_once)
-
-    def _climb(self, out, moments):
-        """T_k x, summed into the bands batch by batch; the last batch only if there is an `out` to write to."""
-        cp, batches = cupy(), self._batches()
-        here, beside = cp.cuda.get_current_stream(), self._side_stream()
-        mixed: list[Any] = []
-        for number, (first, last) in enumerate(batches):
-            if number >= 2:
-                here.wait_event(mixed[number - 2])  # this half is free again
-            for k in range(max(first, 1), last):
-                before = self.terms[self._place(k - 2)] if k > 1 else None
-                self._step(0.5 if k == 1 else 1.0, before, self.terms[self._place(k - 1)], None, self.terms[self._place(k)])
-            if moments is not None:
-                self._moments(first, last, moments)
-            if number == len(batches) - 1:
-                break
-            ready = here.record()
-            beside.wait_event(ready)
-            with beside:
+    def _climb(self, moments):
+        """T_k x, summed into the bands batch by batch, but for the last batch. A term takes the place of one that was added long ago."""
+        room = len(self.terms)
+        for first, last in self._batches(room):
+            for k in range(first, last):
+                if k > 0:
+                    before = self.terms[(k - 2) % room] if k > 1 else None
+                    self._step(k, 0.5 if k == 1 else 1.0, before, self.terms[(k - 1) % room], None, self.terms[k % room])
+                if moments is not None and k == first:
+                    self._moments(first, first + 1, moments)  # while the last one of the batch before is still there
+            if moments is not None and last > first + 1:
+                self._moments(first + 1, last, moments)
+            if last < self.n_terms:
                 self._mix(first, last, None)
-                mixed.append(beside.record())
-        if mixed:
-            here.wait_event(mixed[-1])
-        if out is not None:
-            self._mix(*batches[-1], out)
 
     def _descend(self):
-        """Clenshaw from the highest degree: the k-th term is sum_j theta_jk F_j + 2 (scale L - I) times the one before - the one before it."""
-        cp, batches = cupy(), self._batches()
-        here, beside = cp.cuda.get_current_stream(), self._side_stream()
-        beside.wait_event(here.record())
-        used: list[Any] = []
-        for number, (first, last) in enumerate(batches):
-            with beside:
-                if number >= 2:
-                    beside.wait_event(used[number - 1])  # the batch after the one in this half has begun: nobody reads it any more
-                self._unmix(first, last)
-                ready = beside.record()
-            here.wait_event(ready)
+        """Clenshaw from the highest degree: the k-th term is sum_j theta_jk F_j + 2 (scale L - I) times the one before - the one before it.
+
+        All terms of a batch are there when it begins, so the last two of the one before have two places of their own.
+        """
+        room, at_once = len(self.terms) - 2, min(MOST_TERMS, max(4 * (SHARED // (32 * self.n_bands)), 4))
+        x = before = None
+        for first, last in self._batches(room):
+            for k in range(first, last, at_once):
+                self._unmix(k, min(k + at_once, last), self.terms[k % room])
             for k in range(first, last):
-                if k == first + 2:
-                    used.append(here.record())
+                own = self.terms[k % room]
+                out = self.terms[room + k - (last - 2)] if last < self.n_terms and k >= last - 2 else own
                 if k == 0:
-                    continue  # nothing comes before the highest degree
-                own, before = self.terms[self._place(k)], self.terms[self._place(k - 2)] if k > 1 else None
-                self._step(0.5 if k == self.n_terms - 1 else 1.0, before, self.terms[self._place(k - 1)], own, own)
-            while len(used) <= number:
-                used.append(here.record())
+                    x = own  # nothing comes before the highest degree
+                    continue
+                self._step(k, 0.5 if k == self.n_terms - 1 else 1.0, before, x, own, out)
+                before, x = x, out
 
     def _replay(self, name: str, work):
         """Record the work the first time, then play it back; large graphs do it as it is."""
@@ -231,14 +215,11 @@ class _Transform:
             return
         self.recordings[name].launch()
 
-    def _side_stream(self):
-        cp = cupy()
-        return self.layout.keep("side stream", lambda: cp.cuda.Stream(non_blocking=True))
-
-    def _step(self, factor: float, before, x, start, out):
-        layout = self.layout
-        _kernel("step", self.dtype, layout.difference, layout.per_row, self.columns)(
-            *_grid(layout.n, STEP_THREADS), (self.rows, self.dtype.type(factor), before, x, start, out)
+    def _step(self, k: int, factor: float, before, x, start, out):
+        layout, weighted = self.layout, "false" if self.layout.values is None else "true"
+        _kernel("step", self.dtype, layout.difference, layout.per_row, self.columns, self.lanes, weighted)(
+            *_grid(layout.n * self.lanes, STEP_THREADS),
+            (self.rows, self.dtype.type(factor), before, x, start, out, np.bool_(k % 2)),
         )
         n_long = len(layout.long[0])
         if n_long:
@@ -249,34 +230,27 @@ class _Transform:
 
     def _mix(self, first: int, last: int, out):
         """Terms first .. last - 1 into the bands, or with those before them to the nodes of `out`."""
-        layout, size = self.layout, self.dtype.itemsize
+        layout = self.layout
         for j in range(0, self.n_bands, MOST_BANDS):
             bands = min(MOST_BANDS, self.n_bands - j)
-            target = self.bands if out is None else out
-            stride = layout.stride if out is None else layout.n
-            _kernel("mix", self.dtype, bands)(
-                *_grid(layout.n),
+            target, stride, order = (self.bands, layout.stride, None) if out is None else (out, layout.n, layout.order)
+            _kernel("mix", self.dtype, bands, self.columns)(
+                *_grid(layout.n * self.columns),
                 (
-                    np.int32(layout.n), np.int64(layout.stride), np.int32(self.columns), np.int32(last - first),
-                    self.theta[j:, first:], np.int32(self.n_terms), self.terms[self._place(first)],
-                    np.int64(self.columns * layout.stride), np.bool_(first == 0), self.bands[0, j:], np.int64(layout.stride),
-                    np.int64(self.n_bands), target[0, j:], None if out is None else layout.order, np.int64(stride),
+                    np.int32(layout.n), np.int64(layout.stride), np.int32(last - first), self.upwards[first:, j:],
+                    np.int32(self.n_bands), self.terms, np.bool_(first == 0), self.bands[0, j:], target[0, j:], order, np.int64(stride),
                 ),
-                shared_mem=8 * -(-bands * (last - first) * size // 8),
+                shared_mem=32 * -(-bands // 4) * (last - first),
             )  # fmt: skip
 
-    def _unmix(self, first: int, last: int):
-        layout, size = self.layout, self.dtype.itemsize
-        for k in range(first, last, MOST_TERMS):
-            terms = min(MOST_TERMS, last - k)
-            _kernel("unmix", self.dtype, terms)(
-                *_grid(layout.n),
-                (
-                    np.int32(layout.n), np.int64(layout.stride), np.int32(self.columns), np.int32(self.n_bands), self.turned[k:],
-                    self.bands, np.int64(layout.stride), self.terms[self._place(k)], np.int64(self.columns * layout.stride),
-                ),
-                shared_mem=8 * -(-terms * self.n_bands * size // 8),
-            )  # fmt: skip
+    def _unmix(self, first: int, last: int, target):
+        """The sums over bands of Clenshaw's terms first .. last - 1, to `target` and the places after it."""
+        layout = self.layout
+        _kernel("unmix", self.dtype, last - first, self.columns)(
+            *_grid(layout.n * self.columns),
+            (np.int32(layout.n), np.int64(layout.stride), np.int32(self.n_bands), self.downwards[first:], self.bands, target),
+            shared_mem=32 * -(-(last - first) // 4) * self.n_bands,
+        )
 
     def _moments(self, first: int, last: int, moments):
         """<T_k x, T_k x> at 2k and <T_k x, T_k-1 x> at 2k - 1."""
@@ -284,12 +258,11 @@ class _Transform:
         if 2 * first > moments.shape[1]:
             return
         n_blocks = -(-layout.n // 4096)
-        parts = cp.empty((self.columns, count, 2, n_blocks))
-        before = self.terms[self._place(first - 1)] if first else None
-        _kernel("moments", self.dtype)(
+        parts, room = cp.empty((self.columns, count, 2, n_blocks)), len(self.terms)
+        before = self.terms[(first - 1) % room] if first else None
+        _kernel("moments", self.dtype, self.columns)(
             (n_blocks, self.columns), (THREADS,),
-            (np.int32(layout.n), np.int64(layout.stride), np.int32(count), self.terms[self._place(first)],
-             np.int64(self.columns * layout.stride), before, parts),
+            (np.int32(layout.n), np.int64(layout.stride), np.int32(count), self.terms[first % room], before, parts),
         )  # fmt: skip
         sums = parts.sum(axis=3)
         for k in range(first, last):
@@ -297,28 +270,30 @@ class _Transform:
                 if 0 <= place < moments.shape[1]:
                     moments[:, place] = sums[:, k - first, kind]
 
-    def _reorder(self, planes: int, source, target, *, back: bool = False):
-        """From nodes to rows, or back."""
-        layout, strides = self.layout, (self.layout.stride, self.layout.n) if back else (self.layout.n, self.layout.stride)
-        _kernel("reorder", self.dtype, "true" if back else "false")(
-            *_grid(layout.n),
-            (np.int32(layout.n), np.int32(planes), layout.order, source, np.int64(strides[0]), target, np.int64(strides[1])),
+    def _reorder(self, nodes, rows, *, side: int | None = None, back: bool = False):
+        """From signals (columns, n) to rows, so many side by side, or back."""
+        layout, side, between = self.layout, side or self.columns, [np.int64(step // nodes.itemsize) for step in nodes.strides]
+        source, target = (rows, nodes) if back else (nodes, rows)
+        _kernel("reorder", self.dtype, "true" if back else "false", side)(
+            *_grid(layout.n * side),
+            (np.int32(layout.n), np.int32(len(nodes) // side), layout.order, source, target, *between, np.int64(layout.stride)),
         )
 
 
-def _terms_at_once(size: int) -> int:
-    """How many terms of so many bytes there is room for, twice; that changes no bit of the result."""
-    cp = cupy()
-    free = cp.cuda.runtime.memGetInfo()[0] + cp.get_default_memory_pool().free_bytes()
-    return int(np.clip(SHARE * free // (2 * size), FEWEST_TERMS, TERMS))
-
-
 def _room(layout: DeviceLayout, dtype: np.dtype, columns: int, n_bands: int):
-    """Terms (so many, columns, stride) and bands (columns, n_bands, stride) in row order, kept for the next transform of that kind."""
-    cp, stride = cupy(), layout.stride
-    size = columns * stride * dtype.itemsize
-    terms = layout.keep(("terms", dtype.str, columns), lambda: cp.empty((2 * _terms_at_once(size), columns, stride), dtype=dtype))
-    return terms, layout.keep(("bands", dtype.str, columns, n_bands), lambda: cp.empty((columns, n_bands, stride), dtype=dtype))
+    """Terms (so many, stride, columns) and bands (columns, n_bands, stride) in row order, kept for the next transform of that kind.
+
+    How many terms there is room for changes no bit of the result.
+    """
+    cp, shape = cupy(), (layout.stride, columns)
+
+    def terms():
+        free = cp.cuda.runtime.memGetInfo()[0] + cp.get_default_memory_pool().free_bytes()
+        count = np.clip(SHARE * free // (np.prod(shape) * dtype.itemsize), FEWEST_TERMS, TERMS)
+        return cp.empty((int(count), *shape), dtype=dtype)
+
+    bands = layout.keep(("bands", dtype.str, columns, n_bands), lambda: cp.empty((columns, n_bands, layout.stride), dtype=dtype))
+    return layout.keep(("terms", dtype.str, columns), terms), bands
 
 
 # ---- sums and signs -------------------------------------------------------------------------------------------------------

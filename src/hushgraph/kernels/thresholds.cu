@@ -6,7 +6,6 @@ typedef long long i64;
 typedef unsigned long long u64;
 
 const int BINS = 2048, FINER = 64, SHIFT = 46, FINER_SHIFT = 40, WORDS = 9, LIMBS = 17, FEW = 1024, SOME = 8192, MANY = 8;
-const int MOST = 1024, ROOM = 65536;  // members of a cell, and of a row, that are searched here
 const u32 ALL = 0xffffffffu;
 
 // what is known of a row once its bins are summed
@@ -85,12 +84,18 @@ __global__ void __launch_bounds__(256) extremes(int n, const X* x, const G* g, c
     for (int i = blockIdx.x * 256 + threadIdx.x; i < n; i += gridDim.x * 256) {
         double value = fabs((double)x[base + i]), size = size_of(x[base + i], scale, base + i);
         found[0] = fmax(found[0], size), found[1] = fmax(found[1], value), found[2] = fmax(found[2], fabs((double)g[base + i]));
-        if (size > 0) found[3] = fmax(found[3], value / size);
+        if (size > 0) found[3] = fmax(found[3], scale ? value / size : 1.0);
     }
+    __shared__ double warps[TOPS][8];
     for (int what = 0; what < TOPS; what++) {
         for (int far = 16; far; far >>= 1) found[what] = fmax(found[what], __shfl_xor_sync(ALL, found[what], far));
-        if ((threadIdx.x & 31) == 0) atomicMax(tops + TOPS * blockIdx.y + what, __double_as_longlong(found[what]));
+        if ((threadIdx.x & 31) == 0) warps[what][threadIdx.x >> 5] = found[what];
     }
+    __syncthreads();
+    if (threadIdx.x >= TOPS) return;
+    double most = warps[threadIdx.x][0];
+    for (int w = 1; w < 8; w++) most = fmax(most, warps[threadIdx.x][w]);
+    atomicMax(tops + TOPS * blockIdx.y + threadIdx.x, __double_as_longlong(most));
 }
 
 // Sums in shared memory go in limbs of 16 bits, LIMBS planes of them, the last how many values there are: none can overflow as long as a
@@ -147,12 +152,13 @@ __global__ void __launch_bounds__(1024) bin_sums(int n, int chunk, const X* x, c
     for (int window = 0; window < BINS; window += width)
         for (i64 first = (i64)blockIdx.x * chunk; first < last; first += SOME) {
             for (i64 i = first + threadIdx.x; i < first + SOME; i += 1024) {  // SOME is a multiple of 1,024: warps stay together
-                double size = i < last ? size_of(x[base + i], scale, base + i) : -1.0;
+                double value = i < last ? (double)x[base + i] : 0.0, weight = i < last ? (double)g[base + i] : 0.0;
+                double size = i < last ? size_of(value, scale, base + i) : -1.0;
                 int k = size >= 0 ? bin_of(__double_as_longlong(size), row.lowest) : -1;
                 bool inside = k >= window && k < window + width;
                 double edge = k > 0 ? __longlong_as_double((row.lowest + k) << SHIFT) : 0.0;
                 Terms terms = {};
-                if (inside) terms = terms_of(x[base + i], g[base + i], size > 0 ? edge / size : 0.0, beta, per_square[k], row.per_weight);
+                if (inside) terms = terms_of(value, weight, size > 0 ? edge / size : 0.0, beta, per_square[k], row.per_weight);
                 if (__any_sync(ALL, inside)) add_limbs(limbs, width, inside ? k - window : -1, terms);
             }
             __syncthreads();
@@ -177,14 +183,15 @@ __global__ void __launch_bounds__(1024) finer_sums(int n, int chunk, const X* x,
     for (int open = 0; open < n_bins; open += window)
         for (i64 first = (i64)blockIdx.x * chunk; first < last; first += SOME) {
             for (i64 i = first + threadIdx.x; i < first + SOME; i += 1024) {
-                double size = i < last ? size_of(x[base + i], scale, base + i) : -1.0;
+                double value = i < last ? (double)x[base + i] : 0.0, weight = i < last ? (double)g[base + i] : 0.0;
+                double size = i < last ? size_of(value, scale, base + i) : -1.0;
                 i64 key = __double_as_longlong(size);
                 int k = size >= 0 ? bin_of(key, row.lowest) : 0, slot = slots[k] - open, finer = -1;
                 Terms terms = {};
                 if (k > 0 && slot >= 0 && slot < window) {
                     finer = slot * FINER + (int)((key >> FINER_SHIFT) % FINER);
                     double edge = __longlong_as_double(key >> FINER_SHIFT << FINER_SHIFT);
-                    terms = terms_of(x[base + i], g[base + i], edge / size, beta, per_square[k], row.per_weight);
+                    terms = terms_of(value, weight, edge / size, beta, per_square[k], row.per_weight);
                 }
                 if (__any_sync(ALL, finer >= 0)) add_limbs(limbs, width, finer, terms);
             }
