@@ -2,11 +2,12 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BENCH := .venv-bench
+GPU_PYTHON ?= python3
 RUN := $(VENV)/bin/python
 # processes that run the tests side by side
 WORKERS ?= 2
 
-.PHONY: demo test test-browser docs lint bench bench-privacy bench-fused-lasso bench-estimators bench-files bench-distributed bench-scaling-model bench-explorer estimators reproduce clean
+.PHONY: demo test test-browser docs lint bench bench-privacy bench-fused-lasso bench-estimators bench-files bench-distributed bench-scaling-model bench-explorer test-gpu bench-gpu estimators reproduce clean
 
 demo: $(VENV)/.installed  ## a whole private release in a generated city: count, charge, noise, denoise, certificate, maps
 	$(RUN) -m hushgraph demo --out out/demo
@@ -46,6 +47,12 @@ bench-distributed: $(VENV)/.installed  ## partitions on two workers against one 
 
 bench-scaling-model: $(VENV)/.installed  ## what tasks cost, and a simulation of larger clusters; tables and picture of docs/scaling.md
 	$(RUN) benchmarks/scaling.py model
+
+test-gpu:  ## the tests marked gpu, where there is a card and GPU_PYTHON (default python3) has CuPy and pytest
+	PYTHONPATH=src $(GPU_PYTHON) -m pytest -m gpu tests/test_device.py tests/test_gpu_rows.py
+
+bench-gpu:  ## one GPU against cuSPARSE, PyTorch and the memory of the card
+	PYTHONPATH=src $(GPU_PYTHON) benchmarks/gpu.py
 
 bench-explorer: $(VENV)/.installed  ## a move of the explorer's slider on 10,000 junctions, in the server and in a browser
 	$(RUN) benchmarks/explorer.py

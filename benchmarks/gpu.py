@@ -19,6 +19,7 @@ from pathlib import Path
 import cupy as cp
 import numpy as np
 from cupyx.scipy import sparse as device_sparse
+from scipy import sparse
 
 import hushgraph as hg
 from hushgraph.kernels import cpu, reference
@@ -90,8 +91,6 @@ def torch_sparse(frame, x):
     import torch
 
     scale = 4 * frame.unit / frame.lambda_upper
-    from scipy import sparse
-
     host = (frame.graph.laplacian() * scale - 2 * sparse.eye_array(frame.graph.n)).tocsr()
     dtype = torch.float64 if x.dtype == np.float64 else torch.float32
     matrix = torch.sparse_csr_tensor(
@@ -137,13 +136,12 @@ def measure(graph, frame, dtype, bandwidth: float) -> dict[str, str]:
     row["inverse, ms"] = f"{between_events(lambda: hg.synthesize(frame, F)):.2f}"
     moved = (2 * graph.n_edges * 2 + (3 * np.dtype(dtype).itemsize) * graph.n) * frame.degree + 2 * F.nbytes
     row["bytes of a plain recurrence at copy speed, ms"] = f"{1e3 * moved / bandwidth:.2f}"
-    if small:
-        row.update(against_others(graph, frame, noisy, F.get(), forward))
-    return row
+    row.update(against_others(graph, frame, noisy, forward))
+    return row | against_the_processor(graph, frame, noisy, F.get()) if small else row
 
 
-def against_others(graph, frame, noisy, F, forward: float) -> dict[str, str]:
-    """A batch, the rivals, and whether the numbers agree."""
+def against_others(graph, frame, noisy, forward: float) -> dict[str, str]:
+    """A batch, and the rivals."""
     columns = cp.asarray(np.random.default_rng(1).normal(size=(graph.n, 8)).astype(noisy.dtype))
     column = between_events(lambda: hg.analyze(frame, columns)) / 8
     row = {"forward, a column of 8, ms": f"{column:.2f}", "a column of 8, of one alone": f"{column / forward:.2f}"}
@@ -152,7 +150,12 @@ def against_others(graph, frame, noisy, F, forward: float) -> dict[str, str]:
         row["PyTorch, ms"] = f"{between_events(torch_sparse(frame, noisy), 5):.2f}"
     except (ImportError, RuntimeError) as error:
         row["PyTorch, ms"] = type(error).__name__
-    scale, here = 2 * frame.unit / frame.lambda_upper, noisy.get()
+    return row
+
+
+def against_the_processor(graph, frame, noisy, F) -> dict[str, str]:
+    """Whether the numbers agree."""
+    row, scale, here = {}, 2 * frame.unit / frame.lambda_upper, noisy.get()
     same = cpu.forward(graph.layout("combinatorial"), frame.coefficients, here[None], scale)[0]
     row["bits of the processor, forward"] = "yes" if np.array_equal(same, F) else f"no, off by {np.abs(same - F).max():.1e}"
     truth = reference.forward(reference.prepare(*graph.symmetric_parts("combinatorial")), frame.coefficients, here[None].astype(np.float64), scale)  # fmt: skip
@@ -174,15 +177,15 @@ def main():
     )
     parser.add_argument("--out", type=Path, default=RECORDED)
     arguments = parser.parse_args()
-    graphs = [hg.datasets.roads(n) if n <= ROADS else hg.datasets.grid(round(n**0.5), round(n**0.5)) for n in arguments.sizes]
-    frames = [hg.chebyshev_frame(graph) for graph in graphs]
     bandwidth = copy_bandwidth()
     name = cp.cuda.runtime.getDeviceProperties(0)["name"].decode()
     print(
         head := f"{datetime.date.today()}, {name}, CuPy {cp.__version__}; copy {bandwidth / 1e12:.2f} TB/s; degree 100", flush=True
     )
     rows = []
-    for graph, frame in zip(graphs, frames, strict=True):
+    for n in arguments.sizes:
+        graph = hg.datasets.roads(n) if n <= ROADS else hg.datasets.grid(round(n**0.5), round(n**0.5))
+        frame = hg.chebyshev_frame(graph)
         for dtype in (np.float64, np.float32) if graph.n <= ROADS else (np.float32,):
             rows.append(measure(graph, frame, dtype, bandwidth))
             print(rows[-1], flush=True)

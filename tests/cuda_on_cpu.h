@@ -78,7 +78,10 @@ static void run_fiber() {
     fibers[current].done = true;
     alive--;
     for (Group* group : {&warp, &block_group})
-        if (--group->members && group->arrived == group->members) group->arrived = 0, group->generation++;
+        if (--group->members && group->arrived == group->members) {
+            memcpy(group->seen, group->slots, sizeof group->slots);
+            group->arrived = 0, group->generation++;
+        }
     swapcontext(&fibers[current].context, &scheduler);
 }
 

@@ -5,7 +5,6 @@ import hashlib
 import re
 import shutil
 import subprocess
-import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +12,7 @@ import numpy as np
 from hushgraph.kernels import gpu
 
 HERE, KERNELS = Path(__file__).parent, Path(gpu.__file__).parent
+FLAGS = ("-O1", "-std=c++17", "-ffp-contract=off", "-fPIC", "-shared", "-w")
 NAMES = {"f": "float", "d": "double", "h": "short", "i": "int"}
 
 
@@ -39,7 +39,7 @@ def source_of(sources: str, name: str, kinds, more) -> str:
     values = ", ".join(f"*({kind}*)arguments[{k}]" for k, kind in enumerate(types))
     defines = "\n".join(f"#define {one[2:].replace('=', ' ')}" for one in more if one.startswith("-D"))
     return f"""{defines}
-#include "{HERE / "cuda_on_cpu.h"}"
+{(HERE / "cuda_on_cpu.h").read_text()}
 {text}
 extern "C" void start(const int* grid, const int* block, int shared, void** arguments) {{
     launch(grid, block, shared, [=] {{ {whole}({values}); }});
@@ -49,16 +49,15 @@ extern "C" void start(const int* grid, const int* block, int shared, void** argu
 
 def compiled(sources: str, name: str, *kinds, more: tuple[str, ...] = ()):
     code = source_of(sources, name, kinds, more)
-    folder = Path(tempfile.gettempdir()) / f"hushgraph-cuda-on-cpu-{hashlib.sha256(code.encode()).hexdigest()[:16]}"
+    folder = HERE.parent / ".pytest_cache" / "cuda-on-cpu" / hashlib.sha256(" ".join((code, *FLAGS)).encode()).hexdigest()[:16]
     library = folder / "kernel.so"
     if not library.exists():
-        folder.mkdir(exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
         (folder / "kernel.cpp").write_text(code)
         draft = folder / f"{id(code)}.so"
         done = subprocess.run(
-            [compiler(), "-O1", "-std=c++17", "-ffp-contract=off", "-fPIC", "-shared", "-w", str(folder / "kernel.cpp"), "-o", str(draft)],
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
+            [compiler(), *FLAGS, str(folder / "kernel.cpp"), "-o", str(draft)], capture_output=True, text=True, check=False
+        )
         assert done.returncode == 0, done.stderr[:3000]
         draft.replace(library)
     return Kernel(ctypes.CDLL(str(library)).start)

@@ -108,6 +108,7 @@ def installed(monkeypatch) -> ModuleType:
         np.array(values._values if isinstance(values, ndarray) else values, dtype=dtype)
     )
     fake.asnumpy = lambda values: values.get()
+    fake.cuda = SimpleNamespace(runtime=SimpleNamespace(getDevice=lambda: 0, CUDARuntimeError=RuntimeError))
     monkeypatch.setitem(sys.modules, "cupy", fake)
     monkeypatch.setattr(gpu, "prepare", cpu.prepare)
     for name in ("forward", "inverse", "forward_with_moments"):

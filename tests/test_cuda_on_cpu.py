@@ -9,11 +9,12 @@ import pytest
 
 import hushgraph as hg
 from hushgraph import device_thresholds
-from hushgraph.kernels import cpu, gpu
+from hushgraph.kernels import cpu, gpu, reference
 from hushgraph.risk import probes
 from hushgraph.sure_bins import least_sure
 
 from . import cuda_on_cpu, fake_device
+from .test_gpu_rows import NEAR
 from .test_kernels_agree import WEIGHTS, weighted_like
 
 pytestmark = pytest.mark.skipif(cuda_on_cpu.compiler() is None, reason="needs a C++ compiler")
@@ -24,9 +25,9 @@ ROWS = device_thresholds._Rows
 @pytest.fixture
 def cp(monkeypatch):
     fake = fake_device.installed(monkeypatch)
-    runtime = SimpleNamespace(memGetInfo=lambda: (2**40, 2**40))
-    fake.cuda = SimpleNamespace(runtime=runtime)
-    fake.get_default_memory_pool = lambda: SimpleNamespace(free_bytes=lambda: 0)
+    fake.cuda.runtime.memGetInfo = lambda: (2**40, 2**40)
+    pool = SimpleNamespace(free_bytes=lambda: 0, get_limit=lambda: 0, used_bytes=lambda: 0)
+    fake.get_default_memory_pool = lambda: pool
     for name, function in REAL.items():
         monkeypatch.setattr(gpu, name, function)
     monkeypatch.setattr(gpu, "compiled", cuda_on_cpu.compiled)
@@ -63,14 +64,17 @@ GRAPHS = {
     "streets": lambda: streets(None),
     "weighted": lambda: streets(WEIGHTS[-1]),
     "hub": hub,
+    "image": lambda: hg.Graph.from_image((9, 11), neighbours=8),  # two quads a row
     "one node": lambda: hg.datasets.path(1),
+    "no node": lambda: hg.Graph.from_edges(np.empty((0, 2), dtype=int), n=0),
 }
 
 
 @pytest.mark.parametrize(
     ("name", "dtype", "terms"),  # several batches of terms in turn, or one
     [("streets", np.float64, 6), ("streets", np.float32, 104), ("weighted", np.float64, 104), ("weighted", np.float32, 5),
-     ("crossings", np.float64, 104), ("crossings", np.float32, 104), ("hub", np.float64, 5), ("hub", np.float32, 104), ("one node", np.float64, 6)],
+     ("crossings", np.float64, 104), ("crossings", np.float32, 104), ("hub", np.float64, 5), ("hub", np.float32, 104), ("one node", np.float64, 6),
+     ("image", np.float64, 104), ("image", np.float32, 6), ("no node", np.float64, 104)],
 )  # fmt: skip
 def test_transforms_have_the_bits_of_the_processor(cp, monkeypatch, name, dtype, terms):
     graph = GRAPHS[name]()
@@ -78,18 +82,22 @@ def test_transforms_have_the_bits_of_the_processor(cp, monkeypatch, name, dtype,
     frame = hg.chebyshev_frame(graph, degree=18)
     scale = 2 * frame.unit / frame.lambda_upper if frame.lambda_upper else 0.0
     here, there = graph.layout("combinatorial"), graph.device_layout("combinatorial")
+    plain = reference.prepare(*graph.symmetric_parts("combinatorial"))
     near = {"rtol": 0, "atol": 0.0 if name != "hub" else 1e-12 if dtype == np.float64 else 1e-5}
     for columns in (1, 3, 9):
         x = np.random.default_rng(0).normal(size=(columns, graph.n)).astype(dtype)
         F = cpu.forward(here, frame.coefficients, x, scale)
-        for signals in (cp.asarray(x), cp.asarray(np.ascontiguousarray(x.T)).T):  # in rows, or in columns
+        truth = reference.forward(plain, frame.coefficients, x.astype(np.float64), scale)
+        np.testing.assert_allclose(F, truth, rtol=0, atol=NEAR[dtype] * np.abs(truth).max(initial=0))
+        turned, wide = cp.asarray(np.ascontiguousarray(x[:, ::-1])), cp.asarray(np.repeat(x, 2, axis=1))
+        for signals in (cp.asarray(x), cp.asarray(np.ascontiguousarray(x.T)).T, turned[:, ::-1], wide[:, ::2]):  # wherever they lie
             np.testing.assert_allclose(gpu.forward(there, frame.coefficients, signals, scale).get(), F, **near)
         back = cpu.inverse(here, frame.coefficients, F, scale)
         np.testing.assert_allclose(gpu.inverse(there, frame.coefficients, cp.asarray(F), scale).get(), back, **near)
     moments = gpu.forward_with_moments(there, frame.coefficients, cp.asarray(x), scale, n_moments=19)[1].get()
     expected = cpu.forward_with_moments(here, frame.coefficients, x, scale, n_moments=19)[1]
     # a moment is the difference of sums as large as the first one
-    near = {"rtol": 1e-12, "atol": 1e-14 * expected.max()} if dtype == np.float64 else {"rtol": 1e-5, "atol": 1e-3}
+    near = {"rtol": 1e-12, "atol": 1e-14 * expected.max(initial=0)} if dtype == np.float64 else {"rtol": 1e-5, "atol": 1e-3}
     np.testing.assert_allclose(moments, expected, **near)
 
 
@@ -104,6 +112,19 @@ def test_a_graph_gives_its_memory_back_at_once(cp):
         assert kept() is None
     finally:
         gc.enable()
+
+
+def test_terms_stay_below_the_limit_of_the_pool(cp):
+    graph = streets(None)
+    x = np.random.default_rng(0).normal(size=graph.n)
+    frame = hg.chebyshev_frame(graph)
+    whole = hg.analyze(frame, cp.asarray(x)).get()
+    terms = dict(graph.device_layout("combinatorial").kept)["terms", "<f8", 1, 103]
+    assert len(terms) == 103
+    graph.free_device()
+    cp.get_default_memory_pool().get_limit = lambda: 6 * 20 * terms[0].nbytes
+    np.testing.assert_array_equal(hg.analyze(frame, cp.asarray(x)).get(), whole)
+    assert len(graph.device_layout("combinatorial").kept["terms", "<f8", 1, 103]) == 20
 
 
 def test_sums_and_signs(cp):
@@ -133,7 +154,7 @@ def rows_of(kind: str, n: int = 5000):
 @pytest.mark.parametrize("scaled", [False, True])
 @pytest.mark.parametrize("many", [10**9, 0])  # values from which on there is room for large cells
 def test_thresholds_have_the_bits_of_the_processor(cp, monkeypatch, kind, scaled, many):
-    monkeypatch.setattr(device_thresholds, "MANY", many)
+    monkeypatch.setattr(device_thresholds, "MANY_VALUES", many)
     x, g = rows_of(kind)
     beta, scale = (1.0 if kind == "smooth" else 2.0), np.random.default_rng(1).uniform(0.3, 2, x.shape) if scaled else None
     if scale is not None:

@@ -9,6 +9,9 @@ from typer.testing import CliRunner
 
 import hushgraph as hg
 from hushgraph.cli import app
+from hushgraph.cli.failures import sentence_of
+from hushgraph.contents import extra
+from hushgraph.kernels import gpu
 from hushgraph.risk import probes
 
 from .fake_device import installed
@@ -18,7 +21,17 @@ METHODS = ("sgwt_sure", "sgwt_scaled", "sgwt_deep", "sgwt_exact", "let", "auto")
 
 @pytest.fixture(params=["stand-in", pytest.param("cupy", marks=pytest.mark.gpu)])
 def cp(request, monkeypatch):
-    return installed(monkeypatch) if request.param == "stand-in" else pytest.importorskip("cupy")
+    return installed(monkeypatch) if request.param == "stand-in" else real_device()
+
+
+def real_device():
+    """CuPy, if it has a GPU."""
+    cp = pytest.importorskip("cupy")
+    try:
+        gpu.current_device()
+    except RuntimeError as error:
+        pytest.skip(str(error))
+    return cp
 
 
 @pytest.fixture(scope="module")
@@ -73,6 +86,62 @@ def test_columns_sigma_per_node_and_joint(cp, seen, method):
         np.testing.assert_allclose(there.risk, here.risk, rtol=1e-8)
 
 
+def test_the_steps_of_denoise(cp, seen):
+    graph, _, noisy = seen
+    frame = hg.chebyshev_frame(graph)
+    F = hg.analyze(frame, cp.asarray(noisy[:, 0]))
+    weights = hg.monte_carlo_weights(frame, n_probes=4)
+    thresholds = hg.sure_thresholds(F, weights, sigma=3)
+    shrunk, _ = hg.james_stein(F, thresholds[:, None])
+    signal = cp.asnumpy(hg.synthesize(frame, shrunk))
+    np.testing.assert_allclose(signal, hg.denoise(graph, noisy[:, 0], sigma=3, method="sgwt_sure", n_probes=4).signal, atol=1e-9)
+    here = hg.sure(cp.asnumpy(F), thresholds, weights=weights, sigma=3)
+    assert hg.sure(F, thresholds, weights=weights, sigma=3) == pytest.approx(here, rel=1e-9)
+
+
+@pytest.mark.parametrize("sigma", [3.0, "per node"])
+def test_what_is_refused_is_refused_first(cp, seen, sigma):
+    graph, _, noisy = seen
+    sigma = np.full(graph.n, 3.0) if sigma == "per node" else sigma
+    for settings in ({"missing": "drop"}, {"missing": "fill"}, {"method": "counts"}, {"method": "sgwt_block", "columns": "path"}):
+        with pytest.raises(ValueError, match=r"by the processor only: pass cupy.asnumpy\(noisy\)"):
+            hg.denoise(graph, cp.asarray(noisy), sigma=sigma, **settings)
+
+
+def test_functions_of_the_processor_say_so(cp, seen):
+    graph, _, noisy = seen
+    y, F = cp.asarray(noisy[:, 0]), cp.asarray(np.ones((3, graph.n)))
+    for work in (lambda: hg.graph_tv(graph, y, sigma=3), lambda: hg.dfs_fused_lasso(graph, y, sigma=3),
+                 lambda: hg.sure_betas(F, F, sigma=3), lambda: hg.oracle_thresholds(F, F), lambda: hg.sure_curve(F[0], F[0], sigma=3),
+                 lambda: hg.monte_carlo_divergence(lambda x: x, y)):  # fmt: skip
+        with pytest.raises(TypeError, match="worked on by the processor only"):
+            work()
+
+
+def test_counts_that_are_not_asked_are_named(cp, seen):
+    graph, _, noisy = seen
+    result = hg.denoise(graph, cp.asarray(noisy[:, 0]), sigma=3, nonnegative=True)
+    assert any("counts" in note for note in result.details["notes"])
+    assert not any("counts" in note for note in hg.denoise(graph, noisy[:, 0], sigma=3, nonnegative=True).details["notes"])
+
+
+def test_results_are_shown_wherever_they_are(cp, seen, tmp_path):
+    graph, _, noisy = seen
+    result = hg.denoise(graph, cp.asarray(noisy[:, 0]), sigma=3, method="sgwt_sure")
+    hg.write_report(tmp_path / "report.html", graph, cp.asarray(noisy[:, 0]), result)
+    np.testing.assert_array_equal(result.to_series(), cp.asnumpy(result.signal))
+    assert hg.plot_graph_signal(graph, result.signal) is not None
+
+
+def test_another_gpu_is_refused(cp, monkeypatch):
+    graph = hg.datasets.city(100)
+    frame, ones = hg.chebyshev_frame(graph), cp.asarray(np.ones(graph.n))
+    hg.analyze(frame, ones)
+    monkeypatch.setattr(gpu, "current_device", lambda: 7)
+    with pytest.raises(RuntimeError, match=r"on GPU 0, and CuPy now uses GPU 7; call graph.free_device\(\) first"):
+        hg.analyze(frame, ones)
+
+
 def test_a_result_comes_back(cp, seen):
     graph, _, noisy = seen
     here = hg.denoise(graph, noisy[:, 0], sigma=3, method="sgwt_sure")
@@ -94,6 +163,32 @@ def test_the_command_takes_a_device(cp, seen, tmp_path):
     assert done.exit_code == 0, done.output
     expected = hg.denoise(graph, noisy[:, 0], sigma=3, method="let")
     np.testing.assert_allclose(hg.read_signal(tmp_path / "out.csv", graph), expected.signal, atol=1e-8)
+
+
+def test_the_command_says_what_to_leave_out(cp, seen, tmp_path):
+    graph, _, noisy = seen
+    hg.write_graph(tmp_path / "streets.npz", graph)
+    hg.write_signal(tmp_path / "noisy.csv", graph, noisy[:, 0])
+    words = ["denoise", str(tmp_path / "streets.npz"), str(tmp_path / "noisy.csv"), "--sigma", "3", "--device", "gpu", "-o", str(tmp_path / "out.csv")]  # fmt: skip
+    done = CliRunner().invoke(app, [*words, "--method", "counts"])
+    assert done.exit_code == 2
+    assert "leave --device gpu out" in done.output
+    assert "cupy" not in done.output
+
+
+def test_a_gpu_without_memory_is_named():
+    there = type("OutOfMemoryError", (MemoryError,), {"__module__": "cupy.cuda.memory"})
+    assert "on the GPU for this; leave --device gpu out" in sentence_of(there())[0]
+    assert "GPU" not in sentence_of(MemoryError())[0]
+
+
+def test_a_package_that_is_there_but_broken(monkeypatch, tmp_path):
+    (tmp_path / "half_a_package.py").write_text("raise ImportError('libcudart.so.12: cannot open shared object file')")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ImportError, match=r"installed but cannot be imported \(libcudart.so.12"):
+        extra("half_a_package", name="cuda", purpose="computing on a GPU")
+    with pytest.raises(ImportError, match=r"needs no_such_package: pip install 'hushgraph\[cuda\]'"):
+        extra("no_such_package", name="cuda", purpose="computing on a GPU")
 
 
 def test_a_graph_gives_its_memory_back(cp, seen):

@@ -6,10 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hushgraph as hg
-from hushgraph.kernels import cpu, quads
+from hushgraph.kernels import cpu, quads, reference
 
 from .strategies import graphs
+from .test_device import real_device
 from .test_kernels_agree import WEIGHTS, weighted_like
+
+NEAR = {np.float64: 1e-12, np.float32: 1e-5}  # of the largest coefficient: how far the kernels may be from the reference
 
 
 def dense(rows):
@@ -86,17 +89,22 @@ def test_the_order_is_compact():
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("n_signals", [1, 3, 9])
 def test_kernels_give_the_bits_of_the_processor(kind, laplacian, dtype, n_signals):
-    cp = pytest.importorskip("cupy")
     from hushgraph.kernels import gpu
 
+    cp = real_device()
     rng = np.random.default_rng(0)
     for graph in (hg.datasets.city(600), hg.Graph.from_image((30, 40), neighbours=8), hg.datasets.roads(5000)):
         graph = weighted_like(graph, kind)
         here, there = graph.layout(laplacian), gpu.prepare(*graph.symmetric_parts(laplacian))
+        plain = reference.prepare(*graph.symmetric_parts(laplacian))
         for degree in (1, 2, 23, 24, 25, 100):
             theta, scale = rng.normal(size=(3, degree + 1)) / (degree + 1), 2 / graph.spectrum(laplacian).lambda_upper
             x = rng.normal(size=(n_signals, graph.n)).astype(dtype)
             bands = cpu.forward(here, theta, x, scale)
+            truth = reference.forward(plain, theta, x.astype(np.float64), scale)
+            np.testing.assert_allclose(
+                gpu.forward(there, theta, cp.asarray(x), scale).get(), truth, rtol=0, atol=NEAR[dtype] * np.abs(truth).max()
+            )
             for _ in range(2):  # as it is, and recorded
                 assert np.array_equal(gpu.forward(there, theta, cp.asarray(x), scale).get(), bands)
                 assert np.array_equal(

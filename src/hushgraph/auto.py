@@ -72,7 +72,8 @@ class Plan:
                 LARGE_SETS, wish is not False, "columns on a product graph: combinations of candidates that cost a few transforms"
             )
         if device:
-            return cls(LARGE_SETS, wish is not False, "on a GPU: combinations of candidates that are linear algebra")
+            refined = wish is not False and (n >= SMALL or bool(wish))
+            return cls(LARGE_SETS, refined, "on a GPU: combinations of candidates that are linear algebra")
         if n < SMALL:
             return cls(SMALL_SETS, bool(wish), f"under {SMALL} nodes SURE is too noisy to choose among many: few candidates")
         if n > LARGE:

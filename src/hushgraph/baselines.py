@@ -22,7 +22,7 @@ from hushgraph.chains import (
     depth_first_order,
     mean_over_orders,
 )
-from hushgraph.checks import checked_count, checked_number, checked_seed, checked_sigma, is_count, shown
+from hushgraph.checks import checked_count, checked_number, checked_seed, checked_sigma, is_count, refuse_device, shown
 from hushgraph.graph import Graph, checked_graph
 from hushgraph.observation import Noisy, refuse_release
 from hushgraph.result import Denoised, like_input
@@ -199,6 +199,7 @@ def _observed(graph: Graph, noisy, sigma, truth, penalty) -> Observed:
         raise ValueError(msg)
     if not (penalty is None or isinstance(penalty, str)):
         penalty = checked_penalty(penalty)
+    refuse_device(noisy=noisy, truth=truth)
     _check_truth(noisy, truth, penalty)
     if isinstance(noisy, Noisy):
         noisy, sigma = noisy.opened(graph, sigma)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, prange
 
-from hushgraph.checks import checked_sigma, shown
+from hushgraph.checks import checked_sigma, refuse_device, shown
 from hushgraph.kernels.cpu import cores_for
 from hushgraph.risk import checked_pair, threshold_scale
 from hushgraph.shrink import checked_beta
@@ -34,6 +34,7 @@ def sure_betas(F, weights, *, sigma: float, betas=BETAS, scaled=False) -> tuple[
         msg = f"betas must be a sequence of at least one exponent, such as (1, 2, 4); got {shown(betas)}"
         raise ValueError(msg)
     exponents = [checked_beta(beta) for beta in betas]
+    refuse_device(F=F, weights=weights, scaled=scaled)
     F, weights = checked_pair(F, weights)
     scale = threshold_scale(weights, scaled)
     planes = F[None] if F.ndim == 2 else np.moveaxis(F, 2, 0)

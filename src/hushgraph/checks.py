@@ -148,6 +148,14 @@ def as_array(values, name: str = "values") -> np.ndarray:
         return np.asarray(None)
 
 
+def refuse_device(**arrays) -> None:
+    """Complain of arrays on a GPU where the work is done by the processor only."""
+    for name, values in arrays.items():
+        if on_device(values):
+            msg = f"this is worked on by the processor only, and {name} is on a GPU: pass cupy.asnumpy({name})"
+            raise TypeError(msg)
+
+
 def checked_real_array(name: str, values) -> np.ndarray:
     """Real numbers as float32 (which stays) or float64; nothing is copied that already is one of them."""
     if hasattr(values, "graph_hash"):
@@ -214,7 +222,8 @@ def checked_size(
     most = LARGEST_FLOAT32 if values.dtype == np.float32 else LARGEST
 
     def check(top=None):
-        smallest, largest = span(values, missing_ok=missing_ok) if top is None else (-float(top), float(top))
+        top = None if top is None else float(top)  # comes from the GPU
+        smallest, largest = span(values, missing_ok=missing_ok) if top is None else (-top, top)
         if not (-most * room <= smallest and largest <= most * room):
             _refuse_size(name, values, max(-smallest, largest), most, missing_ok, hint, rows)
 

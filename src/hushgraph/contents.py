@@ -41,6 +41,9 @@ def extra(module: str, *, name: str, purpose: str) -> ModuleType:
     """An optional package, or an error that says what it is for and which extra of hushgraph brings it."""
     try:
         return import_module(module)
-    except ImportError:
-        msg = f"{purpose} needs {module}: pip install 'hushgraph[{name}]'"
-        raise ImportError(msg) from None
+    except ImportError as error:
+        if isinstance(error, ModuleNotFoundError) and (error.name or "").partition(".")[0] == module.partition(".")[0]:
+            msg = f"{purpose} needs {module}: pip install 'hushgraph[{name}]'"
+            raise ImportError(msg) from None
+        msg = f"{purpose} needs {module}, which is installed but cannot be imported ({error}); mend it, or install it again: pip install 'hushgraph[{name}]'"
+        raise ImportError(msg) from error

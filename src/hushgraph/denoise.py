@@ -132,6 +132,8 @@ def denoise(
     for name, flag in (("nonnegative", nonnegative), ("integer", integer)):
         choose(name, flag, (True, False))
     choose("refine", refine, (True, False, None))
+    if on_device(noisy):
+        _refuse_on_device(method, missing)
     timings: dict[str, float] = {}
     started = time.perf_counter()
     values, sigma = _values_and_sigma(checked_graph(graph), noisy, sigma, choose("missing", missing, get_args(Missing)))
@@ -160,6 +162,13 @@ def denoise(
     return replace(result, signal=like_input(graph, noisy, signal), labels=graph.labels)
 
 
+def _refuse_on_device(method: Method, missing: Missing) -> None:
+    if missing != "error" or method in _ON_HOST:
+        wish = f"missing={missing!r}" if missing != "error" else f"method={method!r}"
+        msg = f"{wish} is worked on by the processor only: pass cupy.asnumpy(noisy)"
+        raise ValueError(msg)
+
+
 def _finished(signal: np.ndarray, nonnegative: bool, integer: bool) -> np.ndarray:
     """Post-processing that needs no risk: clip, round."""
     signal = np.maximum(signal, 0) if nonnegative else signal
@@ -168,10 +177,6 @@ def _finished(signal: np.ndarray, nonnegative: bool, integer: bool) -> np.ndarra
 
 def _denoise_values(graph, values, sigma, settings, timings, missing) -> Denoised:
     if on_device(values):
-        wish = f"missing={missing!r}" if missing != "error" else f"method={settings.method!r}"
-        if missing != "error" or settings.method in _ON_HOST:
-            msg = f"{wish} is worked on by the processor only: pass cupy.asnumpy(noisy)"
-            raise ValueError(msg)
         return _denoise_known(graph, values, sigma, settings, timings)
     known = ~np.isnan(values).reshape(len(values), -1).any(axis=1)
     if known.all():
@@ -259,23 +264,26 @@ def _denoise_around(graph, values, sigma, settings, timings, known, missing) -> 
 
 def _denoise_known(graph, values, sigma, settings: Settings, timings) -> Denoised:
     """Every node has its value."""
-    note = None
+    notes = []
     if sigma is None:
         with timed(timings, "sigma", 0.0, 0.02):
             sigma = estimate_sigma(graph, values)
-        note = f"sigma was not given; estimated as {sigma:.6g} from the finest scale (an upper estimate on rough signals)"
+        notes.append(f"sigma was not given; estimated as {sigma:.6g} from the finest scale (an upper estimate on rough signals)")
+    if on_device(values) and settings.method == "auto" and settings.nonnegative:
+        notes.append(
+            "method='counts', which helps where values cannot be negative, is not asked on a GPU; pass cupy.asnumpy(noisy) for it"
+        )
     if settings.method in get_args(Combined):
         result = denoise_combined(graph, values, sigma, settings, timings)
     else:
         result = denoise_wavelets(graph, values, sigma, settings, timings)
-    return _checked_against_nothing(result, values, Noise.of(sigma), note)
+    return _checked_against_nothing(result, values, Noise.of(sigma), notes)
 
 
-def _checked_against_nothing(result: Denoised, values: np.ndarray, noise: Noise, note: str | None) -> Denoised:
+def _checked_against_nothing(result: Denoised, values: np.ndarray, noise: Noise, notes: list[str]) -> Denoised:
     """A signal whose risk exceeds that of doing nothing stays as it came."""
     nothing, fourth = noise.total(len(values)), noise.fourth(len(values))
     kept = np.atleast_1d(result.risk) > nothing
-    notes = [note] * (note is not None)
     if kept.any():
         notes.append(
             f"{int(kept.sum())} of {len(kept)} signals were returned unchanged: their estimated risk exceeded that of the noise"

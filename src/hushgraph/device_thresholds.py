@@ -16,13 +16,11 @@ from hushgraph.kernels.gpu import OPTIONS, compiled, cupy
 from hushgraph.sure_bins import BINS, FINER, WORDS, least_of_rows
 
 SOURCES = "thresholds.cu cells.cu"
-LIMBS, HEAD, TOPS = 17, 7, 4  # as there
+LIMBS, HEAD, TOPS = 17, 7, 4  # as in `thresholds.cu`
 FEWEST_MEMBERS, MOST_MEMBERS = 2**16, 2**20  # of a row that there is room for: a sixteenth of its values within these limits
-SMALL_CELL, LARGE_CELL, MANY = (
-    1024,
-    4096,
-    2**22,
-)  # members of a cell that are searched there, up to so many values in a row and beyond
+MOST_VALUES = 2**31 - 2**19  # of a row: they are counted in 32 bits
+SMALL_CELL, LARGE_CELL = 1024, 4096  # members of a cell that are searched there
+MANY_VALUES = 2**22  # of a row, beyond which cells may be large
 PER_MEMBER = 46  # bytes of shared memory
 CHUNK = 4096  # values whose members keep their order; also the fewest that a block sums
 
@@ -34,6 +32,9 @@ def least_sure_on_device(x, g, scale, variance: float, beta: float) -> np.ndarra
     """
     if x.shape[1] == 0:
         return np.zeros(len(x))
+    if x.shape[1] > MOST_VALUES:
+        msg = f"a threshold on a GPU may be that of at most {MOST_VALUES:,} coefficients; got {x.shape[1]:,}; take level='scale', or pass arrays of NumPy"
+        raise ValueError(msg)
     rows = _Rows(x, g, scale, float(variance), float(beta))
     found, searched = rows.search()
     if searched.all():
@@ -81,7 +82,7 @@ class _Rows:
     def search(self) -> tuple[np.ndarray, np.ndarray]:
         """The best candidate of each row, and whether it could be found there."""
         cp, rows = self.xp, self.rows
-        cell = LARGE_CELL if self.n > MANY and _shared_memory() >= PER_MEMBER * LARGE_CELL else SMALL_CELL
+        cell = LARGE_CELL if self.n > MANY_VALUES and _shared_memory() >= PER_MEMBER * LARGE_CELL else SMALL_CELL
         most = int(np.clip(self.n // 16, FEWEST_MEMBERS, MOST_MEMBERS))
         room = np.array([(most, cell)], dtype=[("row", np.int32), ("cell", np.int32)])
         filled, members = cp.zeros((rows, BINS * FINER), dtype=np.int32), cp.empty((4, rows, most))

@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 
+from hushgraph.checks import refuse_device
 from hushgraph.denoise import Method, denoise
 from hushgraph.graph import Graph, checked_graph
 from hushgraph.risk import Law, estimate_sigma
@@ -71,6 +72,7 @@ class WaveletDenoiser(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def fit(self, X, y=None):
         """Check X against the graph and settle the noise level."""
+        refuse_device(X=X)
         X = validate_data(self, X, dtype=[np.float64, np.float32])
         if self.graph is None:
             msg = "WaveletDenoiser needs the graph its features live on: WaveletDenoiser(graph)"
@@ -92,6 +94,7 @@ class WaveletDenoiser(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def transform(self, X):
         """The denoised rows."""
         check_is_fitted(self, "sigma_")
+        refuse_device(X=X)
         X = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
         result = self._denoise(X, sigma=self.sigma_)
         self.risk_, self.risk_se_ = result.risk, result.risk_se

@@ -291,9 +291,13 @@ class Graph:
         return self.memo[key]
 
     def device_layout(self, kind: LaplacianKind) -> Any:
-        """The same matrix on the GPU; kept after the first call."""
+        """The same matrix on the GPU; kept after the first call, on the GPU that was CuPy's then."""
         from hushgraph.kernels import gpu
 
+        here = gpu.current_device()
+        if self.memo.setdefault("device", here) != here:
+            msg = f"this graph is on GPU {self.memo['device']}, and CuPy now uses GPU {here}; call graph.free_device() first, or take a copy of the graph for each GPU (copy.copy)"
+            raise RuntimeError(msg)
         key = ("device layout", "combinatorial" if kind == "combinatorial" else "normalized")
         if key not in self.memo:
             self.memo[key] = gpu.prepare(*self.symmetric_parts(kind))

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
+from hushgraph.arrays import on_host
 from hushgraph.checks import as_number, checked_number, choose, shown
 from hushgraph.contents import extra
 from hushgraph.graph import Graph, checked_graph
@@ -206,7 +207,7 @@ def places(graph: Graph) -> np.ndarray:
 def _edge_values(graph: Graph, signal, *, missing_ok: bool = False) -> tuple[np.ndarray, np.ndarray]:
     """Ends (m, 2) and mean end value (m,) of every edge, ascending, so that large values are drawn last and missing ones first."""
     places(graph)
-    values = graph.align(signal, missing_ok=missing_ok)
+    values = graph.align(on_host(signal), missing_ok=missing_ok)
     if values.ndim != 1:
         msg = f"a map shows one signal: expected ({graph.n},), got {values.shape}; pick a column"
         raise ValueError(msg)

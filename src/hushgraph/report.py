@@ -22,6 +22,7 @@ from hushgraph.app.charts import error_words, figure, histogram, spread
 from hushgraph.app.explanation import explanation
 from hushgraph.app.packing import MAP_SCRIPTS, checked_metres, decimal_step, drawing_order, pack_graph, pack_values
 from hushgraph.app.wording import METHODS, certificate_table, epsilon_sentence, window_names
+from hushgraph.arrays import on_host
 from hushgraph.checks import checked_number, shown
 from hushgraph.graph import Graph, checked_graph
 from hushgraph.observation import Noisy
@@ -68,7 +69,8 @@ def write_report(
     >>> write_report("report.html", graph, noisy, hg.denoise(graph, noisy, sigma=1))  # doctest: +SKIP
     PosixPath('report.html')
     """
-    story = Story.of(checked_graph(graph), noisy, result, title, data, certificate, epsilon, metres)
+    result = result.on_host() if isinstance(result, Denoised) else result
+    story = Story.of(checked_graph(graph), on_host(noisy), result, title, data, certificate, epsilon, metres)
     with replacing(path) as file:  # whoever opens it sees all of it
         file.write(_page(story).encode())
     return Path(path)

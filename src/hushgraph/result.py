@@ -125,7 +125,7 @@ class Denoised:
         pandas = pandas_module()
         if isinstance(self.signal, pandas.Series | pandas.DataFrame):
             return self.signal
-        values = list(self.signal.values()) if isinstance(self.signal, dict) else self.signal
+        values = list(self.signal.values()) if isinstance(self.signal, dict) else on_host(self.signal)
         index = list(self.signal) if isinstance(self.signal, dict) else self.labels
         return pandas.Series(values, index=index) if np.ndim(values) == 1 else pandas.DataFrame(values, index=index)
 

@@ -25,6 +25,7 @@ from hushgraph.checks import (
     checked_seed,
     checked_sigma,
     choose,
+    refuse_device,
     span,
 )
 from hushgraph.contents import extra
@@ -256,6 +257,7 @@ def monte_carlo_divergence(estimator, noisy, *, n_probes: int = 10, step: float 
     if not callable(estimator):
         msg = f"estimator must be callable, of a noisy signal to a denoised one; got {type(estimator).__name__}"
         raise TypeError(msg)
+    refuse_device(noisy=noisy)
     noisy = checked_real_array("noisy", noisy).astype(np.float64)
     if noisy.ndim != 1 or len(noisy) == 0:
         msg = f"noisy must be one signal, (n,); got {noisy.shape}"
@@ -330,7 +332,8 @@ def estimate_sigma(graph: Graph, noisy, *, frame: Frame | None = None, weights=N
 
 def checked_pair(F, weights):
     """Coefficients and weights: finite real numbers of fitting shapes."""
-    F, weights = checked_real_array("F", F), checked_real_array("weights", weights)
+    F = checked_real_array("F", F)
+    weights = beside(checked_real_array("weights", weights), F)
     if F.ndim not in (2, 3) or weights.shape != F.shape[:2] or F.shape[2:] == (0,):
         msg = f"F must be (n_scales, n) or (n_scales, n, m), weights (n_scales, n); got {F.shape} and {weights.shape}"
         raise ValueError(msg)

@@ -10,7 +10,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from hushgraph.arrays import on_device
+from hushgraph.arrays import beside, on_device
 from hushgraph.checks import as_array, as_number, checked_real_array, choose, shown
 
 Rule = Literal["soft", "james_stein", "power", "hard"]
@@ -97,5 +97,5 @@ def _kept(x, t):
     """x, t of the same type, and where the value is kept; NaN is, so that it stays NaN."""
     x = checked_real_array("x", x)
     with np.errstate(over="ignore"):  # a threshold beyond float32 is infinite there
-        t = checked_thresholds(t).astype(x.dtype)
+        t = beside(checked_thresholds(t), x).astype(x.dtype)
     return x, t, ~(np.abs(x) <= t) | (t == 0)

@@ -18,7 +18,7 @@ import numpy as np
 from numba import njit, prange
 
 from hushgraph.arrays import namespace, on_device, on_host
-from hushgraph.checks import checked_real_array, checked_sigma, choose
+from hushgraph.checks import checked_real_array, checked_sigma, choose, refuse_device
 from hushgraph.device_thresholds import apply_on_device, least_sure_on_device
 from hushgraph.kernels.cpu import cores_for
 from hushgraph.observation import refuse_release
@@ -85,6 +85,7 @@ def least_thresholds(
 def sure_curve(x, weights, *, sigma: float, rule: Rule = "james_stein", beta: float | None = None, scale=None):
     """All candidate thresholds of one scale in ascending order, and SURE at each of them (constant included)."""
     exponent, variance = sure_exponent(rule, beta), checked_sigma(sigma) ** 2
+    refuse_device(x=x, weights=weights, scale=scale)
     x, weights = checked_real_array("x", x), checked_real_array("weights", weights)
     if x.ndim != 1 or weights.shape != x.shape:
         msg = f"x and weights must be those of one scale, (n,) and (n,); got shape {x.shape} and {weights.shape}"
@@ -105,6 +106,7 @@ def oracle_thresholds(
     """
     refuse_release("F", F)
     refuse_release("truth_F", truth_F)
+    refuse_device(F=F, truth_F=truth_F, weights=weights, scaled=scaled)
     exponent = exponent_of(rule, beta)
     F, truth_F = checked_real_array("F", F), checked_real_array("truth_F", truth_F)
     if F.ndim not in (2, 3):

@@ -86,6 +86,8 @@ def denoise(
         checked_file(output, force=force)
         _check_names(signal_file, output)
         checked_report(report, output, force=force)
+        if device is Device.gpu:
+            _check_gpu()
         graph = reading.graph(terminal, graph_file)
         with terminal.working("Reading the signal"):
             from hushgraph.denoise import denoise as denoised_of
@@ -105,16 +107,23 @@ def denoise(
         _tell(terminal, graph, result, names, output, report)
 
 
+def _check_gpu() -> None:
+    """Before anything is read."""
+    from hushgraph.kernels.gpu import current_device
+
+    current_device()
+
+
 def _denoised_on_gpu(graph, noisy, *, sigma, columns, **settings):
     """`denoise` with the values on the GPU, and the result back from there."""
     from hushgraph.denoise import denoise
-    from hushgraph.kernels.gpu import to_device
+    from hushgraph.kernels.gpu import cupy
     from hushgraph.observation import Noisy
 
     if isinstance(noisy, Noisy):
         columns = columns or ("separate" if noisy.windows is None else "path")
         noisy, sigma = noisy.opened(graph, sigma)
-    return denoise(graph, to_device(noisy), sigma=sigma, columns=columns, **settings).on_host()
+    return denoise(graph, cupy().asarray(noisy), sigma=sigma, columns=columns, **settings).on_host()
 
 
 def _check_names(signal_file: Path, output: Path) -> None:

@@ -57,6 +57,7 @@ _CALLS = {  # what the Python functions are called here
     r"ledger\.remaining\(\)": "hushgraph budget show",
     r"ledger\.renew\([^()]*\)": "hushgraph budget renew",
     r"write_report\(path, graph, release, denoise\(graph, release\)\)": "hushgraph denoise GRAPH RELEASE --report FILE",
+    r"\bpass cupy\.asnumpy\(\w+\)": "leave --device gpu out",
     r"\bpublic_graph=True\b": "--public-graph",
     r"\bcrs='lonlat'": "--graph-crs lonlat",
     r"\bkey=": "--key-file",
@@ -72,7 +73,7 @@ _CALLS = {  # what the Python functions are called here
 def sentence_of(error: BaseException) -> tuple[str, int]:
     """What to say of an error, and the exit code. Nothing of its text unless a raise statement of hushgraph wrote it."""
     if isinstance(error, MemoryError):
-        return "there is not enough memory for this; close other programs, or take a smaller graph or fewer columns", UNEXPECTED
+        return f"there is not enough memory {_where(error)}, or take a smaller graph or fewer columns", UNEXPECTED
     if isinstance(error, _EXPECTED) and raised_here(error.__traceback__):
         return in_options(_text_of(error)), _code_of(error)
     if isinstance(error, ImportError):
@@ -107,6 +108,12 @@ def in_options(text: str) -> str:
         lambda match: f"--{match[1].replace('_', '-')}" + " " * (match[2] not in ("", ",", ";", ".", ":", ")")),
         text,
     )
+
+
+def _where(error: MemoryError) -> str:
+    """Of which machine, and what helps."""
+    there = type(error).__module__.partition(".")[0] == "cupy"
+    return "on the GPU for this; leave --device gpu out" if there else "for this; close other programs"
 
 
 def _text_of(error: BaseException) -> str:

@@ -1,12 +1,13 @@
 """The recurrence on one GPU, through CuPy: the same functions as `cpu`, with CuPy arrays in and out.
 
-`recurrence.cu` holds the kernels. A term of the recurrence is one launch; as many terms as there is room for are kept, all of them on
-graphs up to some tens of millions of nodes, and added into all bands in one pass. On graphs where launches would cost more than their
-work, all of them are recorded once as a CUDA graph and replayed. Rows are those of `layout`, so a sum has the same order as on the processor.
+`recurrence.cu` holds the kernels. A term of the recurrence is one launch; as many terms as there is room for are kept, if possible all of
+them, and added into all bands in one pass. On graphs where launches would cost more than their work, all of them are recorded once as a
+CUDA graph and replayed. Rows are those of `quads`, and a sum has the same order as on the processor.
 """
 
 from __future__ import annotations
 
+import threading
 import weakref
 from functools import cache
 from pathlib import Path
@@ -38,21 +39,22 @@ def cupy() -> Any:
     return extra("cupy", name="cuda", purpose="computing on a GPU")
 
 
-def to_device(values) -> Any:
-    """`values` on the GPU, or an error that says what is missing."""
+def current_device() -> int:
+    """The number of the GPU that CuPy uses now, or an error that says what is missing."""
     cp = cupy()
     try:
-        return cp.asarray(values)
-    except cp.cuda.runtime.CUDARuntimeError:
-        msg = "no GPU was found that CuPy can use; compute on the processor, or check that nvidia-smi lists one"
+        return cp.cuda.runtime.getDevice()
+    except cp.cuda.runtime.CUDARuntimeError as error:
+        msg = f"no GPU was found that CuPy can use ({error}); compute on the processor, or check that nvidia-smi lists one"
         raise RuntimeError(msg) from None
 
 
 class DeviceLayout:
-    """Rows in quads on the device; `kept` is room and recordings for the next call."""
+    """Rows in quads on the device; `kept` is room and recordings for the next call, `lock` for one thread at a time."""
 
     def __init__(self, quads: Quads):
         cp = cupy()
+        self.lock = threading.Lock()
         self.n, self.stride, self.uniform = quads.n, quads.stride, quads.uniform
         self.per_row, self.difference = len(quads.differences), quads.differences.dtype
         self.order, self.differences = cp.asarray(quads.order), cp.asarray(quads.differences)
@@ -92,7 +94,8 @@ def forward_with_moments(layout: DeviceLayout, coefficients, signals, scale, *, 
     moments = cp.zeros((len(signals), n_moments))
     for start, columns in _groups(layout, len(signals)):
         part = slice(start, start + columns)
-        _Transform.of(layout, coefficients, scale, signals.dtype, columns).forward(signals[part], out[part], moments[part])
+        with layout.lock:
+            _Transform.of(layout, coefficients, scale, signals.dtype, columns).forward(signals[part], out[part], moments[part])
     if n_moments:
         moments[:, 2::2] = 2 * moments[:, 2::2] - moments[:, :1]
         moments[:, 3::2] = 2 * moments[:, 3::2] - moments[:, 1:2]
@@ -106,7 +109,8 @@ def inverse(layout: DeviceLayout, coefficients, bands, scale):
     bands = cp.ascontiguousarray(bands)
     for start, columns in _groups(layout, len(bands)):
         part = slice(start, start + columns)
-        _Transform.of(layout, coefficients, scale, bands.dtype, columns).inverse(bands[part], out[part])
+        with layout.lock:
+            _Transform.of(layout, coefficients, scale, bands.dtype, columns).inverse(bands[part], out[part])
     return out
 
 
@@ -134,7 +138,7 @@ class _Transform:
         self.upwards = cp.asarray(np.ascontiguousarray(coefficients.T, dtype=dtype))
         self.downwards = cp.asarray(np.ascontiguousarray(coefficients.T[::-1], dtype=dtype))
         self.rows, self.shift = _rows_argument(layout, scale, self.dtype)
-        self.terms, self.bands = _room(layout, self.dtype, columns, self.n_bands)
+        self.terms, self.bands = _room(layout, self.dtype, columns, self.n_bands, self.n_terms)
         self.recordings: dict[str, Any] = {}
 
     @classmethod
@@ -157,7 +161,7 @@ class _Transform:
         self._mix(*self._batches(len(self.terms))[-1], out)
 
     def inverse(self, bands, out):
-        self._reorder(bands.reshape(-1, self.layout.n), self.bands, side=1)
+        self._reorder(bands.reshape(self.columns * self.n_bands, self.layout.n), self.bands, side=1)
         self._replay("inverse", self._descend)
         self._reorder(out, self.terms[(self.n_terms - 1) % (len(self.terms) - 2)], back=True)
 
@@ -185,9 +189,10 @@ class _Transform:
 
         All terms of a batch are there when it begins, so the last two of the one before have two places of their own.
         """
-        room, at_once = len(self.terms) - 2, min(MOST_TERMS, max(4 * (SHARED // (32 * self.n_bands)), 4))
+        room, most = len(self.terms) - 2, min(MOST_TERMS, max(4 * (SHARED // (32 * self.n_bands)), 4))
         x = before = None
         for first, last in self._batches(room):
+            at_once = _even_share(last - first, most)
             for k in range(first, last, at_once):
                 self._unmix(k, min(k + at_once, last), self.terms[k % room])
             for k in range(first, last):
@@ -257,18 +262,17 @@ class _Transform:
         cp, layout, count = cupy(), self.layout, last - first
         if 2 * first > moments.shape[1]:
             return
-        n_blocks = -(-layout.n // 4096)
+        n_blocks = max(-(-layout.n // 4096), 1)
         parts, room = cp.empty((self.columns, count, 2, n_blocks)), len(self.terms)
         before = self.terms[(first - 1) % room] if first else None
         _kernel("moments", self.dtype, self.columns)(
             (n_blocks, self.columns), (THREADS,),
             (np.int32(layout.n), np.int64(layout.stride), np.int32(count), self.terms[first % room], before, parts),
         )  # fmt: skip
-        sums = parts.sum(axis=3)
-        for k in range(first, last):
-            for place, kind in ((2 * k, 0), (2 * k - 1, 1)):
-                if 0 <= place < moments.shape[1]:
-                    moments[:, place] = sums[:, k - first, kind]
+        sums, second = parts.sum(axis=3), max(first, 1)
+        same, next_ = moments[:, 2 * first : 2 * last : 2], moments[:, 2 * second - 1 : 2 * last - 1 : 2]
+        same[...] = sums[:, : same.shape[1], 0]
+        next_[...] = sums[:, second - first : second - first + next_.shape[1], 1]
 
     def _reorder(self, nodes, rows, *, side: int | None = None, back: bool = False):
         """From signals (columns, n) to rows, so many side by side, or back."""
@@ -280,20 +284,32 @@ class _Transform:
         )
 
 
-def _room(layout: DeviceLayout, dtype: np.dtype, columns: int, n_bands: int):
+def _even_share(count: int, most: int) -> int:
+    """How many at a time if at most so many are.
+
+    >>> _even_share(101, 51), _even_share(52, 51), _even_share(3, 51)
+    (51, 26, 3)
+    """
+    return -(-count // -(-count // most))
+
+
+def _room(layout: DeviceLayout, dtype: np.dtype, columns: int, n_bands: int, n_terms: int):
     """Terms (so many, stride, columns) and bands (columns, n_bands, stride) in row order, kept for the next transform of that kind.
 
     How many terms there is room for changes no bit of the result.
     """
-    cp, shape = cupy(), (layout.stride, columns)
+    cp, shape, wanted = cupy(), (layout.stride, columns), max(min(n_terms + 2, TERMS), FEWEST_TERMS)
 
     def terms():
-        free = cp.cuda.runtime.memGetInfo()[0] + cp.get_default_memory_pool().free_bytes()
-        count = np.clip(SHARE * free // (np.prod(shape) * dtype.itemsize), FEWEST_TERMS, TERMS)
+        pool = cp.get_default_memory_pool()
+        free = cp.cuda.runtime.memGetInfo()[0] + pool.free_bytes()
+        if limit := pool.get_limit():
+            free = min(free, limit - pool.used_bytes())
+        count = np.clip(SHARE * free // (np.prod(shape) * dtype.itemsize), FEWEST_TERMS, wanted)
         return cp.empty((int(count), *shape), dtype=dtype)
 
     bands = layout.keep(("bands", dtype.str, columns, n_bands), lambda: cp.empty((columns, n_bands, layout.stride), dtype=dtype))
-    return layout.keep(("terms", dtype.str, columns), terms), bands
+    return layout.keep(("terms", dtype.str, columns, wanted), terms), bands
 
 
 # ---- sums and signs -------------------------------------------------------------------------------------------------------
