@@ -2,6 +2,7 @@
 
 import ctypes
 import hashlib
+import os
 import re
 import shutil
 import subprocess
@@ -12,7 +13,7 @@ import numpy as np
 from hushgraph.kernels import gpu
 
 HERE, KERNELS = Path(__file__).parent, Path(gpu.__file__).parent
-FLAGS = ("-O1", "-std=c++17", "-ffp-contract=off", "-fPIC", "-shared", "-w")
+FLAGS = ("-O1", "-std=c++17", "-ffp-contract=off", "-fPIC", "-w")
 NAMES = {"f": "float", "d": "double", "h": "short", "i": "int"}
 
 
@@ -38,8 +39,8 @@ def source_of(sources: str, name: str, kinds, more) -> str:
     whole = f"{name}<{', '.join(words)}>" if kinds else name
     values = ", ".join(f"*({kind}*)arguments[{k}]" for k, kind in enumerate(types))
     defines = "\n".join(f"#define {one[2:].replace('=', ' ')}" for one in more if one.startswith("-D"))
-    return f"""{defines}
-{(HERE / "cuda_on_cpu.h").read_text()}
+    return f"""#include "{emulator()}"
+{defines}
 {text}
 extern "C" void start(const int* grid, const int* block, int shared, void** arguments) {{
     launch(grid, block, shared, [=] {{ {whole}({values}); }});
@@ -47,19 +48,40 @@ extern "C" void start(const int* grid, const int* block, int shared, void** argu
 """
 
 
+def emulator() -> Path:
+    """A copy of cuda_on_cpu.h with a compiled one beside it, which GCC takes instead."""
+    text = (HERE / "cuda_on_cpu.h").read_text()
+    folder = folder_of(text)
+    place = folder / "cuda_on_cpu.h"
+    if not place.exists():
+        (draft := folder / f"{os.getpid()}.h").write_text(text)
+        made(["-x", "c++-header", str(draft)], folder / "cuda_on_cpu.h.gch")
+        draft.replace(place)
+    return place
+
+
+def folder_of(code: str) -> Path:
+    """Where what is made of this code is kept."""
+    folder = HERE.parent / ".pytest_cache" / "cuda-on-cpu" / hashlib.sha256(" ".join((code, *FLAGS)).encode()).hexdigest()[:16]
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def made(arguments: list[str], target: Path) -> None:
+    """Let the compiler write a file, which appears when it is complete."""
+    draft = target.with_name(f"{os.getpid()}-{target.name}")
+    done = subprocess.run([compiler(), *FLAGS, *arguments, "-o", str(draft)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[:3000]
+    draft.replace(target)
+
+
 def compiled(sources: str, name: str, *kinds, more: tuple[str, ...] = ()):
     code = source_of(sources, name, kinds, more)
-    folder = HERE.parent / ".pytest_cache" / "cuda-on-cpu" / hashlib.sha256(" ".join((code, *FLAGS)).encode()).hexdigest()[:16]
+    folder = folder_of(code)
     library = folder / "kernel.so"
     if not library.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "kernel.cpp").write_text(code)
-        draft = folder / f"{id(code)}.so"
-        done = subprocess.run(
-            [compiler(), *FLAGS, str(folder / "kernel.cpp"), "-o", str(draft)], capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 0, done.stderr[:3000]
-        draft.replace(library)
+        (source := folder / f"{os.getpid()}.cpp").write_text(code)
+        made(["-shared", str(source)], library)
     return Kernel(ctypes.CDLL(str(library)).start)
 
 

@@ -72,8 +72,8 @@ GRAPHS = {
 
 @pytest.mark.parametrize(
     ("name", "dtype", "terms"),  # several batches of terms in turn, or one
-    [("streets", np.float64, 6), ("streets", np.float32, 104), ("weighted", np.float64, 104), ("weighted", np.float32, 5),
-     ("crossings", np.float64, 104), ("crossings", np.float32, 104), ("hub", np.float64, 5), ("hub", np.float32, 104), ("one node", np.float64, 6),
+    [("streets", np.float64, 6), ("streets", np.float32, 104), ("weighted", np.float64, 104), ("weighted", np.float32, 6),
+     ("crossings", np.float64, 104), ("crossings", np.float32, 104), ("hub", np.float64, 6), ("hub", np.float32, 104), ("one node", np.float64, 6),
      ("image", np.float64, 104), ("image", np.float32, 6), ("no node", np.float64, 104)],
 )  # fmt: skip
 def test_transforms_have_the_bits_of_the_processor(cp, monkeypatch, name, dtype, terms):
@@ -84,7 +84,7 @@ def test_transforms_have_the_bits_of_the_processor(cp, monkeypatch, name, dtype,
     here, there = graph.layout("combinatorial"), graph.device_layout("combinatorial")
     plain = reference.prepare(*graph.symmetric_parts("combinatorial"))
     near = {"rtol": 0, "atol": 0.0 if name != "hub" else 1e-12 if dtype == np.float64 else 1e-5}
-    for columns in (1, 3, 9):
+    for columns in (1, 3, 9) if name == "streets" else (1, 9):
         x = np.random.default_rng(0).normal(size=(columns, graph.n)).astype(dtype)
         F = cpu.forward(here, frame.coefficients, x, scale)
         truth = reference.forward(plain, frame.coefficients, x.astype(np.float64), scale)
