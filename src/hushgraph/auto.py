@@ -72,8 +72,9 @@ class Plan:
                 LARGE_SETS, wish is not False, "columns on a product graph: combinations of candidates that cost a few transforms"
             )
         if device:
-            refined = wish is not False and (n >= SMALL or bool(wish))
-            return cls(LARGE_SETS, refined, "on a GPU: combinations of candidates that are linear algebra")
+            return cls(
+                LARGE_SETS, n >= SMALL if wish is None else wish, "on a GPU: combinations of candidates that are linear algebra"
+            )
         if n < SMALL:
             return cls(SMALL_SETS, bool(wish), f"under {SMALL} nodes SURE is too noisy to choose among many: few candidates")
         if n > LARGE:
@@ -170,7 +171,7 @@ def _offset(y: np.ndarray) -> float:
 
 
 def _counts(graph: Graph, y: np.ndarray, noise: Noise, timings: dict, done: float = 0.0) -> CountsEstimate:
-    reason = "it is worked on by the processor only" if on_device(y) else why_not(graph)
+    reason = why_not(graph)
     if reason is not None:
         msg = f"method='counts' cannot be used here: {reason}; use method='auto'"
         raise ValueError(msg)

@@ -222,8 +222,7 @@ def checked_size(
     most = LARGEST_FLOAT32 if values.dtype == np.float32 else LARGEST
 
     def check(top=None):
-        top = None if top is None else float(top)  # comes from the GPU
-        smallest, largest = span(values, missing_ok=missing_ok) if top is None else (-top, top)
+        smallest, largest = span(values, missing_ok=missing_ok) if top is None else (0.0, float(top))
         if not (-most * room <= smallest and largest <= most * room):
             _refuse_size(name, values, max(-smallest, largest), most, missing_ok, hint, rows)
 

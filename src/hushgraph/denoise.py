@@ -132,11 +132,12 @@ def denoise(
     for name, flag in (("nonnegative", nonnegative), ("integer", integer)):
         choose(name, flag, (True, False))
     choose("refine", refine, (True, False, None))
+    choose("missing", missing, get_args(Missing))
     if on_device(noisy):
         _refuse_on_device(method, missing)
     timings: dict[str, float] = {}
     started = time.perf_counter()
-    values, sigma = _values_and_sigma(checked_graph(graph), noisy, sigma, choose("missing", missing, get_args(Missing)))
+    values, sigma = _values_and_sigma(checked_graph(graph), noisy, sigma, missing)
     frame = frame if frame is None else checked_frame_of(graph, frame)
     weights = weights if weights is None else checked_real_array("weights", weights)
     settings = Settings(method, frame, weights, rule, beta, level, candidates, n_probes, law, seed, nonnegative, refine)

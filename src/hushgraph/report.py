@@ -69,8 +69,7 @@ def write_report(
     >>> write_report("report.html", graph, noisy, hg.denoise(graph, noisy, sigma=1))  # doctest: +SKIP
     PosixPath('report.html')
     """
-    result = result.on_host() if isinstance(result, Denoised) else result
-    story = Story.of(checked_graph(graph), on_host(noisy), result, title, data, certificate, epsilon, metres)
+    story = Story.of(checked_graph(graph), noisy, result, title, data, certificate, epsilon, metres)
     with replacing(path) as file:  # whoever opens it sees all of it
         file.write(_page(story).encode())
     return Path(path)
@@ -99,6 +98,7 @@ class Story:
         if not isinstance(result, Denoised):
             msg = f"result must be what denoise returns; got {type(result).__name__}"
             raise TypeError(msg)
+        noisy, result = on_host(noisy), result.on_host()
         for name, text in (("title", title), ("data", data)):
             if text is not None and not isinstance(text, str):
                 msg = f"{name} must be text; got {shown(text)}"

@@ -68,7 +68,10 @@ def forward(frame: Frame, planes: np.ndarray, *, transposed: bool = False) -> np
     before = _scaling(frame, planes, transposed)
     planes = planes if before is None else planes * before
     if isinstance(frame, ExactFrame):
-        vectors, filters = _eigenvectors(frame, planes), beside(frame.filters(frame.eigenvalues), planes)
+        vectors, filters = (
+            _kept_beside(frame, "eigenvectors", frame.eigenvectors, planes),
+            beside(frame.filters(frame.eigenvalues), planes),
+        )
         bands = ((planes @ vectors)[:, None, :] * filters) @ vectors.T
         bands = bands.astype(planes.dtype, copy=False)
     else:
@@ -82,7 +85,10 @@ def inverse(frame: Frame, planes: np.ndarray, *, transposed: bool = False) -> np
     before = _scaling(frame, planes, transposed)
     planes = planes if before is None else planes * before
     if isinstance(frame, ExactFrame):
-        vectors, filters = _eigenvectors(frame, planes), beside(frame.filters(frame.eigenvalues), planes)
+        vectors, filters = (
+            _kept_beside(frame, "eigenvectors", frame.eigenvectors, planes),
+            beside(frame.filters(frame.eigenvalues), planes),
+        )
         sums = (np.sum((planes @ vectors) * filters, axis=1) @ vectors.T).astype(planes.dtype, copy=False)
     else:
         kernels, layout = engine(frame, planes)
@@ -130,25 +136,18 @@ def checked_coefficient_size(name: str, values: np.ndarray) -> np.ndarray:
     return checked_size(name, values, room=ROOM)
 
 
-def _eigenvectors(frame: ExactFrame, planes):
-    """Where the signals are; on a GPU kept with the graph."""
-    return _kept_there(frame, f"eigenvectors of {frame.laplacian} on device", frame.eigenvectors, planes)
-
-
-def _kept_there(frame: Frame, name: str, values: np.ndarray, planes):
+def _kept_beside(frame: Frame, name: str, values: np.ndarray, planes):
+    """`values` where the signals are; on a GPU they stay with the graph, and those here too, so that no others have their id."""
     if not on_device(planes):
         return values
-    memo = frame.graph.memo
-    if name not in memo or memo[name][0] is not values:
-        memo[name] = values, beside(values, planes)
-    return memo[name][1]
+    return frame.graph.latest(f"{name} on device", (id(values),), lambda: (values, beside(values, planes)))[1]
 
 
 def _scaling(frame: Frame, planes, transposed: bool):
     """D^1/2 (or D^-1/2 for the transpose) before the normalized transform; its inverse follows it."""
     if frame.laplacian != "random_walk":
         return None
-    root = _kept_there(frame, "roots of degrees on device", frame.graph.root_degrees, planes)
+    root = _kept_beside(frame, "roots of degrees", frame.graph.root_degrees, planes)
     return (1 / root if transposed else root).astype(planes.dtype)
 
 

@@ -87,7 +87,9 @@ def denoise(
         _check_names(signal_file, output)
         checked_report(report, output, force=force)
         if device is Device.gpu:
-            _check_gpu()
+            from hushgraph.kernels.gpu import current_device
+
+            current_device()  # complains before anything is read
         graph = reading.graph(terminal, graph_file)
         with terminal.working("Reading the signal"):
             from hushgraph.denoise import denoise as denoised_of
@@ -105,13 +107,6 @@ def denoise(
             if report is not None:
                 _write_report(report, graph, noisy, result, signal_file.name, metres, force=force)
         _tell(terminal, graph, result, names, output, report)
-
-
-def _check_gpu() -> None:
-    """Before anything is read."""
-    from hushgraph.kernels.gpu import current_device
-
-    current_device()
 
 
 def _denoised_on_gpu(graph, noisy, *, sigma, columns, **settings):

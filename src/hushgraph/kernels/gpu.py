@@ -236,9 +236,9 @@ class _Transform:
     def _mix(self, first: int, last: int, out):
         """Terms first .. last - 1 into the bands, or with those before them to the nodes of `out`."""
         layout = self.layout
+        target, stride, order = (self.bands, layout.stride, None) if out is None else (out, layout.n, layout.order)
         for j in range(0, self.n_bands, MOST_BANDS):
             bands = min(MOST_BANDS, self.n_bands - j)
-            target, stride, order = (self.bands, layout.stride, None) if out is None else (out, layout.n, layout.order)
             _kernel("mix", self.dtype, bands, self.columns)(
                 *_grid(layout.n * self.columns),
                 (
