@@ -35,7 +35,7 @@ def _lines(axis, lines: dict) -> None:
         axis.plot([x for x, _ in points], [y / 60 for _, y in points], style, marker="o", markersize=4, color=LINES[n])
         x, y = points[1]
         axis.annotate(
-            f"{NAMES[n]}, files at {system}", (x, y / 60), xytext=(-16, 10), textcoords="offset points", color=LINES[n], fontsize=9
+            f"{NAMES[n]}, files at {system}", (x, y / 60), xytext=(-6, 12), textcoords="offset points", color=LINES[n], fontsize=9
         )
     axis.set(xscale="log", yscale="log", xlabel="workers, one core each", ylabel="predicted time, minutes")
     axis.set_title("More workers help until the file system is full", fontsize=11)
