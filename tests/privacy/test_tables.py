@@ -49,9 +49,47 @@ BYTES = [
     b"7",
     b"x" * 70_000,
 ]
-OBJECTS = ["ann", b"ann", 7, 7.0, "7", Decimal("7.00"), 0.5, Decimal("0.5"), 2**53, 2.0**53, 2**70, np.int8(7), np.float32(7), np.float16(0.5), True,
-           None, pd.NA, pd.NaT, np.nan, Decimal("sNaN"), Decimal("NaN"), [1], ([1],), {}, object, 1j, "", b"", "\ud800", "a\0b", "a\0", uuid.UUID(int=7),
-           datetime.date(2026, 3, 2), np.datetime64("2026-03-02"), Decimal("1e999999"), -0.0, 0, float("inf"), "x" * 70_000]  # fmt: skip
+OBJECTS = [
+    "ann",
+    b"ann",
+    7,
+    7.0,
+    "7",
+    Decimal("7.00"),
+    0.5,
+    Decimal("0.5"),
+    2**53,
+    2.0**53,
+    2**70,
+    np.int8(7),
+    np.float32(7),
+    np.float16(0.5),
+    True,
+    None,
+    pd.NA,
+    pd.NaT,
+    np.nan,
+    Decimal("sNaN"),
+    Decimal("NaN"),
+    [1],
+    ([1],),
+    {},
+    object,
+    1j,
+    "",
+    b"",
+    "\ud800",
+    "a\0b",
+    "a\0",
+    uuid.UUID(int=7),
+    datetime.date(2026, 3, 2),
+    np.datetime64("2026-03-02"),
+    Decimal("1e999999"),
+    -0.0,
+    0,
+    float("inf"),
+    "x" * 70_000,
+]
 IDS = {
     "objects": OBJECTS,
     "text of pandas": pd.Series(["ann", "Ann", None, "", "a\0b", "a\0c", "é"], dtype="str"),
@@ -72,10 +110,29 @@ IDS = {
     "categories of numbers": pd.Series([7, 8, 7.5], dtype="category"),
 }
 TIMES = {
-    "objects": ["2026-03-02T06:30", b"2026-03-02T06:30", "2026-03-02T06:30+05:00", "2026-03-02T06:30Z", "now", "today", None, pd.NaT, Decimal("sNaN"), 7,
-                datetime.date(2026, 3, 2), datetime.datetime(2026, 3, 2, 7), datetime.datetime(2026, 3, 2, 7, tzinfo=UTC),
-                datetime.datetime(1, 1, 1, tzinfo=LOCAL), pd.Timestamp("2026-03-02T12:00:00.000000001"), pd.Timestamp("2026-03-02", tz="Asia/Kolkata"),
-                np.datetime64("2026-03-02T07"), np.datetime64(10**15, "D"), np.datetime64("NaT"), [1], object],
+    "objects": [
+        "2026-03-02T06:30",
+        b"2026-03-02T06:30",
+        "2026-03-02T06:30+05:00",
+        "2026-03-02T06:30Z",
+        "now",
+        "today",
+        None,
+        pd.NaT,
+        Decimal("sNaN"),
+        7,
+        datetime.date(2026, 3, 2),
+        datetime.datetime(2026, 3, 2, 7),
+        datetime.datetime(2026, 3, 2, 7, tzinfo=UTC),
+        datetime.datetime(1, 1, 1, tzinfo=LOCAL),
+        pd.Timestamp("2026-03-02T12:00:00.000000001"),
+        pd.Timestamp("2026-03-02", tz="Asia/Kolkata"),
+        np.datetime64("2026-03-02T07"),
+        np.datetime64(10**15, "D"),
+        np.datetime64("NaT"),
+        [1],
+        object,
+    ],
     "text": pd.Series(["2026-03-02T06:30", "2026-03-02T06:30+05:00:30", "now", "", None, "2026-03-02"], dtype="str"),
     "Arrow text": text_array([b"2026-03-02T06:30", b"2026-03-02T06:30Z", b"\xff", None, b"2026-03-02T06:30\0"]),
     "dates": pa.array([20_514, 20_515, 2**31 - 1, -(2**31), None], pa.int32()).cast(pa.date32()),
@@ -85,7 +142,7 @@ TIMES = {
     "years": np.array([56, 10**15, -(10**15)], dtype="datetime64[Y]"),
     "picoseconds": np.array([1, -1, 2**63 - 1], dtype="datetime64[ps]"),
     "nanoseconds": pd.Series(np.array(["2026-03-02T06:00", "NaT", "2026-03-02T05:59:59.999999999"], dtype="datetime64[ns]")),
-}  # fmt: skip
+}
 PLACES = {
     "objects": [
         "-74.0",
@@ -229,10 +286,16 @@ def test_arrow_tables_are_read_like_files(tmp_path):
     dictionaries = pa.chunked_array([part.dictionary_encode() for part in (text_array(BYTES[:3]), text_array(BYTES[3:]))])
     people = len({value for value in BYTES if value and len(value) <= 65_536})
     for events in (
-        table, table.slice(0), tmp_path / "events.parquet", table.to_batches()[0], {"person": text_array(BYTES), "node": [0] * len(BYTES)},
-        {"person": parts, "node": [0] * len(BYTES)}, {"person": dictionaries, "node": [0] * len(BYTES)}, [table, table],
+        table,
+        table.slice(0),
+        tmp_path / "events.parquet",
+        table.to_batches()[0],
+        {"person": text_array(BYTES), "node": [0] * len(BYTES)},
+        {"person": parts, "node": [0] * len(BYTES)},
+        {"person": dictionaries, "node": [0] * len(BYTES)},
+        [table, table],
         table.to_pandas(types_mapper=pd.ArrowDtype),
-    ):  # fmt: skip
+    ):
         assert count_events(PATH, events, unit="person", **CAPS).counts.sum() == people
 
 

@@ -1,8 +1,8 @@
 """Events as people have them, in chunks of typed columns. Knows no graph.
 
-Text files are read line by line (`lines.py`), tables column by column (`columns.py`). Errors name the columns that were asked for and
-positions of rows. They carry no values, not even in the exception behind them, so nothing is raised while another exception is
-being handled; nor do they list the columns that were found, since a file without a header shows somebody's row there.
+Text files are read line by line (`lines.py`), tables column by column (`columns.py`). Errors name the columns that were asked for
+and positions of rows. They carry no values, not even in the exception behind them, so nothing is raised while another exception
+is being handled; nor do they list the columns that were found, since a file without a header shows somebody's row there.
 """
 
 from __future__ import annotations

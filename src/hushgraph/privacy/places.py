@@ -62,7 +62,8 @@ def _found_columns(graph: Graph, columns: list | None, crs) -> tuple:
         return fits[0]
     fault = f"in more than one way ({' and '.join('+'.join(names) for names in fits)})" if fits else "under no usual name"
     msg = (
-        f"the {len(columns)} columns of the events say where the events are {fault}; name them: node='...', or lon='...' and lat='...' (degrees), "
+        f"the {len(columns)} columns of the events say where the events are {fault}; name them: node='...', "
+        "or lon='...' and lat='...' (degrees), "
         "or x='...', y='...' and crs='planar' or 'EPSG:...'"
     )
     raise ValueError(msg)
@@ -193,7 +194,8 @@ def _by_label(graph: Graph, name: str) -> Callable[[Chunk], np.ndarray]:
             return np.array([of_object(value) for value in column.values], dtype=np.int64)
         if not isinstance(column, Reals) or text_only:
             labels_are = "text labels" if text_only else "labels of other types"
-            msg = f"the graph has {labels_are}, but column {name!r} holds {type_of(column)}; turn it into text as the labels are written"
+            fault = f"the graph has {labels_are}, but column {name!r} holds {type_of(column)}"
+            msg = f"{fault}; turn it into text as the labels are written"
             raise TypeError(msg)
         values, places = np.unique(column.values, return_inverse=True)
         found = np.array([position.get(value, NO_PLACE) for value in values.tolist()], dtype=np.int64)

@@ -8,8 +8,8 @@
         rows.dropped                # lines that cannot be split into fields: they are no rows
     len(reader.codes)               # units so far; rows without an id that are in no cell have the reason for that in `cells`
 
-All of it is private. A row counts if its unit (where there is one) and its cell are not negative; then `bounding.Tally` cuts each unit
-down to its bound.
+All of it is private. A row counts if its unit (where there is one) and its cell are not negative; then `bounding.Tally` cuts each
+unit down to its bound.
 """
 
 from __future__ import annotations
