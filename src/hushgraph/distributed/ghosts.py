@@ -128,11 +128,11 @@ def grow(work: Path, part: int, zone: Zone) -> dict[str, Any]:
         out.save(name, array)
     if not unit or zone.normalized:
         out.save("degrees", degrees)
-    layout = _layout(local, degrees, zone)
+    matrix, layout = _matrix_and_layout(local, degrees, zone)
     _write_layout(out, layout)
     facts: dict[str, Any] = {"own": len(own_places), "rows": len(nodes), "entries": len(local[1]), "depth": depth}
     facts["degree_units"] = count_units(degrees[own_places], unit_above(zone.most_degree))
-    return out.done({**facts, **_spectrum(layout, degrees, own_places, len(local[1]), zone)})
+    return out.done({**facts, **_spectrum(matrix, layout, degrees, own_places, zone)})
 
 
 def _layers(shelf: Shelf, part: int, own, zone: Zone) -> tuple[list[tuple], int]:
@@ -202,8 +202,8 @@ def _localised(nodes, order, starts, columns, data):
 # ---- the partition as a graph ------------------------------------------------------------------------------------------
 
 
-def _layout(local, degrees: np.ndarray, zone: Zone) -> Layout:
-    """The Laplacian of the partition as the kernels take it."""
+def _matrix_and_layout(local, degrees: np.ndarray, zone: Zone) -> tuple[SimpleNamespace, Layout]:
+    """The weights of the partition, and its Laplacian as the kernels take it."""
     starts, columns, weights = local
     diagonal = degrees
     if zone.normalized:
@@ -213,7 +213,7 @@ def _layout(local, degrees: np.ndarray, zone: Zone) -> Layout:
     elif not len(weights):
         weights = np.ones(1 if zone.uniform else len(columns))
     matrix = SimpleNamespace(indptr=starts, indices=columns, data=weights, nnz=len(columns))
-    return prepare(matrix, diagonal, uniform=zone.uniform)
+    return matrix, prepare(matrix, diagonal, uniform=zone.uniform)
 
 
 _ARRAYS = ("order", "blocks", "block_runs", "runs", "indices", "values", "diagonal")
@@ -226,12 +226,12 @@ def _write_layout(out: Output, layout: Layout) -> None:
     out.save("layout_rest", np.array([layout.uniform, float(layout.wavefront)]))
 
 
-def _spectrum(layout: Layout, degrees: np.ndarray, own: np.ndarray, entries: int, zone: Zone) -> dict[str, Any]:
+def _spectrum(matrix, layout: Layout, degrees: np.ndarray, own: np.ndarray, zone: Zone) -> dict[str, Any]:
     """Quotients whose largest over all partitions are those of the whole graph; and a lower bound on the largest eigenvalue.
 
     The partition with its zone is a part of the graph, and so its largest eigenvalue is at most that of the whole (Cauchy).
     """
-    if entries == 0:
+    if matrix.nnz == 0:
         return {"quotients": [0.0], "eigenvalue": 0.0, "steps": 0}
     rows = (degrees > 0).astype(float)[layout.order] if zone.normalized else degrees[layout.order]
     with cores_for(len(rows)):
@@ -240,7 +240,7 @@ def _spectrum(layout: Layout, degrees: np.ndarray, own: np.ndarray, entries: int
         if not zone.normalized:
             mine = np.zeros(len(rows), dtype=bool)
             mine[own] = True
-            quotients = signless_quotients(layout, rows, largest=zone.most_degree, rows=mine[layout.order])
+            quotients = signless_quotients(layout, matrix, rows, largest=zone.most_degree, rows=mine[layout.order])
     return {"quotients": quotients.tolist(), "eigenvalue": top, "steps": steps}
 
 

@@ -14,7 +14,7 @@ from hushgraph.distributed.size import BASE, START, Cost, Method, Shape, memory_
 from hushgraph.graph import Graph
 from hushgraph.risk import default_probes
 from hushgraph.sgwt import RISK_PROBES
-from hushgraph.spectrum import PRODUCTS
+from hushgraph.spectrum import REACH
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ def plan(
         msg = "the graph has no nodes: there is nothing to plan"
         raise ValueError(msg)
     n_edges = graph.n_edges if graph is not None else sum(piece[3] for piece in files)
-    cap, depth = memory_of(memory, client), max(degree, PRODUCTS)
+    cap, depth = memory_of(memory, client), max(degree, REACH)
     limit = None if most_ghosts is None else checked_number("most_ghosts", most_ghosts, "a number above 0", above=0)
     weighted = columns is not None and columns.weight is not None if graph is None else not graph.is_unweighted
     parts = partitions_for(n, 2 * n_edges, weighted, method, cap, n_scales) if partitions is None else partitions

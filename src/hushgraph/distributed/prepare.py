@@ -41,7 +41,7 @@ from hushgraph.frame import Damping, frame_of, unit_of
 from hushgraph.graph import Graph
 from hushgraph.partition import Plateau, checked_base
 from hushgraph.progress import Watcher, checked_watcher, reached, watching
-from hushgraph.spectrum import PRODUCTS
+from hushgraph.spectrum import REACH
 from hushgraph.sums import sum_of_units, unit_above
 
 MOST_GHOSTS = 3.0  # per owned node, above which partitions do not pay
@@ -193,7 +193,7 @@ class _Settings:
     @property
     def depth(self) -> int:
         """Hops that the polynomials, the bound on the spectrum and the surroundings of nodes reach."""
-        return max(self.degree, PRODUCTS)
+        return max(self.degree, REACH)
 
 
 @dataclass(frozen=True, eq=False)
