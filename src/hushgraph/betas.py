@@ -9,10 +9,11 @@ sum_{|x| <= t} (x^2 - sigma^2 g) + sum_{|x| > t} (x^2 r^2 + sigma^2 g (1 + 2 (be
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
 from hushgraph.checks import checked_sigma, refuse_device, shown
 from hushgraph.kernels.cpu import cores_for
+from hushgraph.kernels.threads import parallel_njit
 from hushgraph.risk import checked_pair, threshold_scale
 from hushgraph.shrink import checked_beta
 from hushgraph.threshold import sure_thresholds
@@ -56,7 +57,7 @@ def _best_betas(F, weights, scale, sigma, betas) -> np.ndarray:
     return found
 
 
-@njit(cache=True, parallel=True)
+@parallel_njit()
 def _sure_of_rows(x, g, scale, t, variance, beta):
     """SURE of each row at its threshold; rows in parallel, each added up in ascending node number."""
     values = np.zeros(len(x))

@@ -33,6 +33,7 @@ from numba import njit, prange
 from hushgraph.checks import checked_real_array, checked_sigma, shown
 from hushgraph.frame import Frame
 from hushgraph.kernels.cpu import cores_for
+from hushgraph.kernels.threads import parallel_njit
 from hushgraph.neighbourhoods import block_partition
 from hushgraph.risk import checked_pair, checked_scale, threshold_scale
 from hushgraph.shrink import checked_thresholds
@@ -143,7 +144,7 @@ def _trial(x, blocks, scale, weights, bands, variance: float):
 # ---- kernels ----------------------------------------------------------------------------------------------------
 
 
-@njit(cache=True, parallel=True)
+@parallel_njit()
 def _block_sums(x, blocks, scale, weights, bands):
     """(n_scales, n_blocks, 4): q, s, tr G and x'G x of each block; rows in parallel, nodes in ascending number.
 
@@ -175,7 +176,7 @@ def _height(q, s):
     return q / s if s > 0 else 0.0 if q == 0 else -1.0
 
 
-@njit(cache=True, parallel=True)
+@parallel_njit()
 def _least_sure(sums, variance):
     t, values = np.zeros(len(sums)), np.zeros(len(sums))
     for j in prange(len(sums)):
@@ -281,7 +282,7 @@ def _shrinkage(u, sums, b):
     return 0.0 if u == 0 or z < 0 else 1.0 if z <= u else u / z
 
 
-@njit(cache=True, parallel=True)
+@parallel_njit()
 def _kept(t, sums):
     """What each block is multiplied by, (n_scales, n_blocks), and the divergence of each row."""
     kept, divergence = np.empty(sums.shape[:2]), np.zeros(len(sums))
@@ -295,7 +296,7 @@ def _kept(t, sums):
     return kept, divergence
 
 
-@njit(cache=True, parallel=True)
+@parallel_njit()
 def _times(x, blocks, kept):
     """The coefficients of each block times its factor."""
     result = np.empty_like(x)
@@ -305,7 +306,7 @@ def _times(x, blocks, kept):
     return result
 
 
-@njit(cache=True, parallel=True)
+@parallel_njit()
 def _turn(x, blocks, t, sums, directions):
     """J_h times each direction, (k, n_scales, n)."""
     result = np.empty_like(directions)

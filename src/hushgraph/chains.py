@@ -15,6 +15,7 @@ from numba import njit, prange
 from hushgraph.checks import as_array, as_number, checked_count, checked_real_array, checked_seed, checked_size, shown
 from hushgraph.graph import Graph, checked_graph
 from hushgraph.kernels.cpu import cores_for
+from hushgraph.kernels.threads import parallel_njit
 
 SPREAD = 1e8  # node weights may differ by this factor: slopes are sums of them, and the least must not drown in their rounding
 
@@ -271,7 +272,7 @@ def _fill_pieces(y, w, pull, x):
             first, total, weight, before = i + 1, 0.0, 0.0, pull[i]
 
 
-@njit(cache=True, parallel=True)
+@parallel_njit()
 def _solve_all(y, w, e, penalties, bound, centre, out):
     for p in prange(len(penalties)):
         _solve(y, w, e, penalties[p], bound, centre, out[p])
@@ -291,7 +292,7 @@ def _mean_of(y, orders, w, penalty, bound, centre, out):
     return pieces / len(orders)
 
 
-@njit(cache=True, parallel=True)
+@parallel_njit()
 def _score_all(y, orders, w, truth, penalties, bound, centre, scores):
     for p in prange(len(penalties)):
         x = np.empty(len(y))

@@ -16,6 +16,7 @@ from hushgraph.checks import LARGEST, checked_real_array, checked_sigma, span
 from hushgraph.graph import Graph, checked_graph
 from hushgraph.kernels.cpu import cores_for
 from hushgraph.kernels.lanes import ALL, WIDTH, get, total
+from hushgraph.kernels.threads import parallel_njit
 from hushgraph.sums import BLOCK, SLICE, block_sum, blocks, orderless_sum
 
 
@@ -141,7 +142,7 @@ def surroundings(graph: Graph, own: np.ndarray | None, usual: Usual) -> np.ndarr
     return around
 
 
-@njit(cache=True, parallel=True)
+@parallel_njit()
 def _walk(pointers, neighbours, weights, inverse, source, target):
     for i in prange(len(target)):
         total = 0.0
@@ -216,7 +217,7 @@ def _powers_above(tops: np.ndarray) -> np.ndarray:
     return np.ldexp(1.0, np.frexp(tops)[1])
 
 
-@njit(cache=True, parallel=True)
+@parallel_njit()
 def _largest(around, weights, parts):
     n_scales = len(weights)
     columns = parts.shape[1] - n_scales - 2
@@ -229,7 +230,7 @@ def _largest(around, weights, parts):
                 parts[block, k] = max(parts[block, k], abs(rows[k, i]))
 
 
-@njit(cache=True, parallel=True)
+@parallel_njit()
 def _products(around, weights, powers, parts):
     """Columns with columns up to the diagonal and with weights; 1 with weights and noise."""
     n_scales = len(weights)
@@ -289,7 +290,7 @@ def _dot_in_units(x, y):
     return np.int64(high * 2.0**30), np.int64(low * 2.0**60)
 
 
-@njit(cache=True, parallel=True)
+@parallel_njit()
 def _fitted(around, coefficients, usual, out):
     """Within a factor 4 of what is usual."""
     for part in prange((out.shape[1] + SLICE - 1) // SLICE):

@@ -27,11 +27,16 @@ from scipy import linalg, sparse
 from scipy.sparse.linalg import eigsh
 
 from hushgraph.kernels import cpu
+from hushgraph.kernels.threads import parallel_njit
 
 PLAIN_PRODUCTS = 5  # with the signless Laplacian; then its triangles are taken out
 PRODUCTS = 15  # of the Collatz-Wielandt iteration in all: more gain less than 1 %
-REACH = PRODUCTS + 1  # hops from a row to the farthest row that its quotients depend on: the triangles of a row need those of its neighbours
-LONGEST_ROW = 64  # triangles are taken out where all three nodes have at most this many neighbours: others would take too long to find
+REACH = (
+    PRODUCTS + 1
+)  # hops from a row to the farthest row that its quotients depend on: the triangles of a row need those of its neighbours
+LONGEST_ROW = (
+    64  # triangles are taken out where all three nodes have at most this many neighbours: others would take too long to find
+)
 SLACK = 2.0**-44  # of a weight, for the rounding of what triangles take from it: at most LONGEST_ROW terms and one subtraction
 EXACT_BELOW = 400  # dense eigenvalues are as fast as Lanczos up to here
 
@@ -46,7 +51,7 @@ class Spectrum:
     lambda_upper_from: str
 
 
-@njit(cache=True, parallel=True)
+@parallel_njit()
 def _next_lanczos_vector(blocks, w, v, v_previous, alpha, beta):
     """w - alpha v - beta v_previous, written over v_previous; returns its squared norm per block."""
     norms = np.zeros(len(blocks) - 1)
@@ -154,10 +159,10 @@ def _add_triangles(indptr, indices, x, shares, out):
             q, last = above[j], indptr[j + 1] if indptr[j + 1] - indptr[j] <= LONGEST_ROW else 0
             while p < indptr[i + 1] and q < last:
                 k, m = indices[p], indices[q]
-                if k == m and indptr[k + 1] - indptr[k] <= LONGEST_ROW:
-                    if x[i] <= x[j] + x[k] and x[j] <= x[i] + x[k] and x[k] <= x[i] + x[j]:
-                        value = 1.0 if shares is None else min(shares[e], shares[p], shares[q])
-                        out[e], out[p], out[q], found = out[e] + value, out[p] + value, out[q] + value, True
+                gains = x[i] <= x[j] + x[k] and x[j] <= x[i] + x[k] and x[k] <= x[i] + x[j]
+                if k == m and gains and indptr[k + 1] - indptr[k] <= LONGEST_ROW:
+                    value = 1.0 if shares is None else min(shares[e], shares[p], shares[q])
+                    out[e], out[p], out[q], found = out[e] + value, out[p] + value, out[q] + value, True
                 p, q = p + (k <= m), q + (m <= k)
     return found
 

@@ -16,6 +16,7 @@ from hushgraph.arrays import beside, on_device, on_host
 from hushgraph.kernels import gpu
 from hushgraph.kernels.cpu import cores_for
 from hushgraph.kernels.lanes import ALL, WIDTH, get, total
+from hushgraph.kernels.threads import parallel_njit
 
 BLOCK = 4096
 STRETCH = 16 * BLOCK  # nodes whose rows are gathered at a time
@@ -60,7 +61,7 @@ def _products_on_device(n: int, rows) -> np.ndarray:
     return np.asarray(total)
 
 
-@njit(cache=True, parallel=True)
+@parallel_njit()
 def _products(a, b, same, parts):
     for block in prange(len(parts)):
         lo, hi = block * BLOCK, min((block + 1) * BLOCK, a.shape[1])
@@ -133,7 +134,7 @@ def sum_of_rows(shares: np.ndarray, rows: np.ndarray) -> np.ndarray:
     return out.reshape(rows.shape[1:])
 
 
-@njit(cache=True, parallel=True)
+@parallel_njit()
 def _add_rows(shares, rows, out):
     for part in prange((len(out) + SLICE - 1) // SLICE):
         lo, hi = part * SLICE, min((part + 1) * SLICE, len(out))
@@ -177,7 +178,7 @@ def _along_rows(rows: np.ndarray) -> np.ndarray:
     return rows if rows.strides[1] == rows.itemsize or rows.shape[1] < 2 else np.ascontiguousarray(rows)
 
 
-@njit(cache=True, parallel=True)
+@parallel_njit()
 def _dots(a, b, parts):
     for block in prange(len(parts)):
         start, end = block * BLOCK, min((block + 1) * BLOCK, a.shape[1])

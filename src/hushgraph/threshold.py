@@ -21,6 +21,7 @@ from hushgraph.arrays import namespace, on_device, on_host
 from hushgraph.checks import checked_real_array, checked_sigma, choose, refuse_device
 from hushgraph.device_thresholds import apply_on_device, least_sure_on_device
 from hushgraph.kernels.cpu import cores_for
+from hushgraph.kernels.threads import parallel_njit
 from hushgraph.observation import refuse_release
 from hushgraph.risk import checked_coefficient_weights, checked_pair, checked_scale, threshold_scale
 from hushgraph.shrink import Rule, exponent_of, sure_exponent
@@ -244,7 +245,7 @@ def _oracle(z, x, f, beta):
     return best_t
 
 
-@njit(cache=True, parallel=True)
+@parallel_njit()
 def _apply(F, t, scale, beta, slope):
     """F becomes x (1 - |t / x|^beta)_+, slope its derivative."""
     for j in range(len(F)):

@@ -34,7 +34,10 @@ def spectrum_of(rows, zones, zone: Zone, settings: Any, entries: int, unit: floa
         quotients = np.zeros((len(zones), PRODUCTS))
         for k, one in enumerate(zones):
             quotients[k, : len(one["quotients"])] = one["quotients"]
-        linked, longest, heaviest = sum(row["linked"] for row in rows), *(max(row[k] for row in rows) for k in ("longest", "heaviest"))
+        linked, longest, heaviest = (
+            sum(row["linked"] for row in rows),
+            *(max(row[k] for row in rows) for k in ("longest", "heaviest")),
+        )
         upper, upper_from = proven_bound(quotients.max(axis=0), linked=linked, heaviest=heaviest, longest_row=longest)
     if settings.lambda_max is not None:
         top = checked_number(

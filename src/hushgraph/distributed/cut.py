@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Literal, get_args
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
 from hushgraph.checks import choose
 from hushgraph.distributed.store import pieces, write_rows
+from hushgraph.kernels.threads import parallel_njit
 
 By = Literal["coordinates", "ordering", "rcm"]
 Nodes = slice | np.ndarray
@@ -104,7 +105,7 @@ def _cuts(points: np.ndarray, nodes: np.ndarray, parts: int) -> tuple[np.ndarray
     return tuple(np.array(column) for column in zip(*steps or [(0, 0.0, 0, (~0, ~0))], strict=True))
 
 
-@njit(cache=True, parallel=True)
+@parallel_njit()
 def _walked(points, nodes, axis, value, node, following):
     """The partition of each point: of equal coordinates, lower numbers come before."""
     found = np.empty(len(points), np.int64)
