@@ -16,7 +16,7 @@ try:
     from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
     from sklearn.utils.validation import check_is_fitted, validate_data
 except ImportError as error:
-    msg = "WaveletDenoiser needs scikit-learn: pip install 'hushgraph[sklearn]'"
+    msg = "WaveletDenoiser needs scikit-learn 1.6 or newer: pip install --upgrade 'hushgraph[sklearn]'"
     raise ImportError(msg) from error
 
 

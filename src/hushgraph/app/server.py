@@ -51,6 +51,12 @@ FILES = {
 HOSTS = ("127.0.0.1", "localhost")
 
 
+def web_server():
+    """Return the package that serves the page, or raise an error that names the extra; commands ask before they count events."""
+    extra("starlette", name="app", purpose="the explorer")
+    return extra("uvicorn", name="app", purpose="the explorer")
+
+
 def serve(
     *,
     graph: Graph | None = None,
@@ -109,8 +115,7 @@ def serve(
     """
     choose("host", host, HOSTS)
     port = checked_count("port", port, 0, 65_535)
-    uvicorn = extra("uvicorn", name="app", purpose="the explorer")
-    extra("starlette", name="app", purpose="the explorer")
+    uvicorn = web_server()
     session = open_session(
         graph=graph, release=release, events=events, ledger=ledger, keep=keep, name=name, label=label, not_protected=not_protected,
         attribution=attribution, metres=metres, seed=seed, on_release=_print_kept if on_release is None else on_release,

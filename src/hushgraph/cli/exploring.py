@@ -66,6 +66,9 @@ def explore(
     """Open a page on this computer that shows what privacy costs and what denoising gives back; Ctrl-C ends it."""
     with open_terminal("explore", as_json=as_json, quiet=quiet) as terminal:
         check_together(graph_file, release, events, ledger_file, out)
+        from hushgraph.app.server import serve, web_server
+
+        web_server()
         graph = ledger = counts = None
         if graph_file is not None:
             graph = reading.graph(terminal, graph_file)
@@ -76,7 +79,6 @@ def explore(
             ledger = Ledger.open(ledger_file, unit=counting.unit, key=key_of(key_file))
             out = keeping_place(out, ledger)
             counts = counting.counts(terminal, events, graph, ledger)
-        from hushgraph.app.server import serve
 
         started: list[str] = []
         drawn: list[Kept] = []

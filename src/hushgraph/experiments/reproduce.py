@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 import hushgraph
+from hushgraph.contents import extra
 from hushgraph.checks import choose
 from hushgraph.denoise import Method
 from hushgraph.experiments.cells import Cells
@@ -69,6 +70,7 @@ def reproduce(
     asked = [choose("experiment", name, ("all", *EXPERIMENTS, *BEYOND)) for name in ([names] if isinstance(names, str) else names)]
     wanted = list(dict.fromkeys(one for name in asked for one in (EXPERIMENTS if name == "all" else [name])))
     more = tuple(name for method in methods for name in _methods(method))
+    extra("matplotlib.pyplot", name="plot", purpose="every experiment")  # before hours of computing
     folder = folder_of(out, smoke=smoke)
     stage = Stage(folder, Cells(folder / "cells", on_cell=on_cell), smoke=smoke, methods=more)
     found = {}
