@@ -1,6 +1,6 @@
 """Print the lowest versions that pyproject.toml allows of the core's requirements and those of some extras, as constraints for pip.
 
-    python .ci/floors.py all dev > floors.txt
+python .ci/floors.py all dev > floors.txt
 """
 
 import re

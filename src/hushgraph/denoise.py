@@ -87,7 +87,7 @@ def denoise(
         asks it too. The others threshold wavelets.
         "sgwt_sure" is the paper's method: Chebyshev-Jackson frame, Monte-Carlo weights, James-Stein thresholds at the
         minimum of SURE. "sgwt_scaled" scales thresholds by the local noise level of the coefficients. "sgwt_exact"
-        uses eigenvectors instead of polynomials. "sgwt_deep" also looks below the paper's lowest band, as far as SURE
+        uses eigenvectors instead of polynomials; its last bits depend on the threads of BLAS. "sgwt_deep" also looks below the paper's lowest band, as far as SURE
         finds useful. "sgwt_block" keeps or drops coefficients of neighbouring nodes together, "sgwt_beta" chooses the exponent
         of the rule for each scale.
     frame, weights : optional

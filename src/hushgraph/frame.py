@@ -81,7 +81,7 @@ class ChebyshevFrame:
 
 @dataclass(frozen=True, eq=False)
 class ExactFrame:
-    """Frame from the full eigendecomposition of the (symmetric) Laplacian."""
+    """Frame from the full eigendecomposition of the (symmetric) Laplacian; the last bits depend on the threads of LAPACK and BLAS."""
 
     graph: Graph
     laplacian: LaplacianKind
