@@ -135,6 +135,7 @@ def _without_triangles(layout, matrix, diagonal, x):
     np.divide(weights, shares, out=shares, where=shares > 0)
     taken = np.zeros(len(indices))
     _add_triangles(indptr, indices, at_nodes, shares, taken)
+    del shares  # memory: there are as many numbers again below
     values, raised = _taken_out(indptr, indices, weights, taken, layout.order, layout.runs, diagonal)
     return replace(layout, values=values, diagonal=raised, workspace={})
 

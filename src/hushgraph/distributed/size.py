@@ -104,8 +104,9 @@ class Shape:
 
     @property
     def grow(self) -> float:
-        """Bytes per row while a ghost zone is built."""
-        return 3 * 4 * self.entries + (2 * 8 * self.entries if self.weighted else 0) + 60 + 4 * self.entries
+        """Bytes per row while a ghost zone is built; then while its triangles are taken out, two numbers per entry and a few vectors."""
+        weights = 2 * 8 * self.entries if self.weighted else 0
+        return max(4 * 4 * self.entries + 60, (2 * 4 + 2 * 8) * self.entries + 90) + weights
 
     @property
     def combine(self) -> float:
