@@ -189,16 +189,16 @@ print(json.dumps([done.exit_code, done.output]))
 @pytest.mark.parametrize(
     ("module", "words", "extra"),
     [
-        ("matplotlib", ["demo", "--out", "out", "--nodes", "100"], "plot"),
-        ("pandas", ["demo", "--out", "out", "--nodes", "100"], "events"),
-        ("matplotlib", ["reproduce", "table-nyc", "--smoke", "--out", "out"], "plot"),
+        ("matplotlib", ["demo", "--out", "FOLDER", "--nodes", "100"], "plot"),
+        ("pandas", ["demo", "--out", "FOLDER", "--nodes", "100"], "events"),
+        ("matplotlib", ["reproduce", "table-nyc", "--smoke", "--out", "FOLDER"], "plot"),
         ("uvicorn", ["explore", "--events", "e.csv", "--graph", "g.csv", "--ledger", "l.db", "--node", "node"], "app"),
         ("starlette", ["explore"], "app"),
     ],
 )
-def test_a_command_asks_for_its_extra_before_it_does_anything(module, words, extra, tmp_path, monkeypatch):
+def test_a_command_asks_for_its_extra_before_it_does_anything(module, words, extra, tmp_path):
     """Nothing is charged, computed or written first; the files that explore is given do not even exist."""
-    monkeypatch.chdir(tmp_path)
+    words = [word.replace("FOLDER", str(tmp_path / "out")) for word in words]
     code, text = run(COMMAND.format(names=[module], words=words))
     assert code == 2
     assert f"pip install 'hushgraph[{extra}]'" in " ".join(text.split())
