@@ -19,7 +19,8 @@ for name in hushgraph.__all__:
 def ask(command, words: list[str]) -> None:
     done = CliRunner().invoke(app, [*words, "--help"])
     if done.exit_code:
-        raise SystemExit(f"hushgraph {' '.join(words)} --help: exit {done.exit_code}, {done.exception!r}")
+        msg = f"hushgraph {' '.join(words)} --help: exit {done.exit_code}, {done.exception!r}"
+        raise SystemExit(msg)
     for name, inside in getattr(command, "commands", {}).items():
         ask(inside, [*words, name])
 

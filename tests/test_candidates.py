@@ -24,7 +24,13 @@ GRAPHS = {
     "weighted": lambda: weighted_city(),
 }
 TUNED = ("adaptive", "betas", "blocks")  # their thresholds are data values: at the kink of one coefficient
-OFF = {"constant": 3.0, "scaled": 1.3, "gated": 1.2, "betas": 1.2, "tv": 1.2}  # a wrong divergence over the right one, for the control; others 1.1
+OFF = {
+    "constant": 3.0,
+    "scaled": 1.3,
+    "gated": 1.2,
+    "betas": 1.2,
+    "tv": 1.2,
+}  # a wrong divergence over the right one, for the control; others 1.1
 SIGMAS = {"one sigma": 2.0, "sigma per node": None}
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, get_args
 
 import hushgraph
-from hushgraph.contents import extra
 from hushgraph.checks import choose
+from hushgraph.contents import extra
 from hushgraph.denoise import Method
 from hushgraph.experiments.cells import Cells
 from hushgraph.experiments.output import read_csv, write_text
