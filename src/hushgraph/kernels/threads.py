@@ -30,7 +30,7 @@ def parallel_njit(**options) -> Callable[[Callable], Any]:
             with one_at_a_time:
                 return compiled(*args)
 
-        in_turn.compiled = compiled  # type: ignore[attr-defined]
+        in_turn.compiled = compiled
         return in_turn
 
     return decorate
