@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from hushgraph._errors import InputError
 from hushgraph.array_files import arrow, ids_of, numbers_of, parquet_columns, read_columns
 from hushgraph.checks import first_of, is_number, shown
 from hushgraph.edge_table import PLACES, is_integer
@@ -55,13 +56,13 @@ def read_table(path: Path, delimiter: str | None, graph, *, columns, label, miss
     )  # fmt: skip
     for name in [key, *taken]:
         if table.names.count(name) > 1 and _is_headless(table, table.names[0], set(nodes), {}):
-            raise ValueError(_no_names(path))
+            raise InputError(_no_names(path))
         if table.names.count(name) != 1:
             msg = f"{path} must have one column {shown(name)}; it has {table.names[:20]}; say columns= and label="
-            raise ValueError(msg)
+            raise InputError(msg)
     if not taken:
         msg = f"{path} has no column of values beside the labels; it has {table.names[:20]}; say columns= and label="
-        raise ValueError(msg)
+        raise InputError(msg)
     given, values = table.read(key, taken)
     rows = _rows_of(table, key, given, nodes, missing_ok)
     return Found(np.concatenate([values, np.full((1, len(taken)), np.nan)])[rows], taken, left_out)
@@ -96,7 +97,7 @@ def _label_column(table: Table, asked: list[str] | None, nodes: list, missing_ok
     named = [name for name in fitting if name in index and name not in _PANDAS_INDEX and not name.startswith("__index_level_")]
     if not named and any(whole[name] != whole[fitting[0]] for name in fitting):
         msg = f"{table.path} has several columns that fit the labels of the graph: {first_of(fitting)}; say label="
-        raise ValueError(msg)
+        raise InputError(msg)
     if named or fitting:
         return (named or fitting)[0]
     return max(samples, key=lambda name: sum(one in known for one in samples[name]), default=index[0])
@@ -114,7 +115,7 @@ def _text_table(path: Path, delimiter: str, integers: bool) -> Table:
     names = [name.strip() for name in next(csv_rows(path, delimiter, 0), (0, []))[1]]
     if not names:
         msg = f"{path} is empty; expected a line with names of columns and one line per node"
-        raise ValueError(msg)
+        raise InputError(msg)
 
     def rows():
         found = csv_rows(path, delimiter, 0)
@@ -122,7 +123,7 @@ def _text_table(path: Path, delimiter: str, integers: bool) -> Table:
         for number, row in found:
             if len(row) != len(names):
                 msg = f"line {number} of {path} has {len(row)} fields where {len(names)} are expected; it is truncated or garbled"
-                raise ValueError(msg)
+                raise InputError(msg)
             yield number, row
 
     def labels(wanted: list[str], most: int | None) -> dict[str, list]:
@@ -187,10 +188,10 @@ class _Numbers:
         if value is None:
             hint = "; it has a comma: write numbers with a decimal point and no separators of thousands" * ("," in text)
             msg = f"{where} has something else than a number, or nothing, in column {column!r}{hint or '; if it is no signal, name those that are: columns='}"
-            raise ValueError(msg)
+            raise InputError(msg)
         if self.commas and self.points:
             msg = f"{where}, column {column!r}: numbers have a comma here and a point there, so that 1.234 may be more than a thousand; write all with a decimal point"
-            raise ValueError(msg)
+            raise InputError(msg)
         return value
 
 
@@ -214,7 +215,7 @@ def _parquet_table(path: Path, integers: bool) -> Table:
         given, absent = _labels_of(found[key], key, path, integers)
         if absent.any():
             msg = f"row {int(absent.argmax())} of {path} has no label in column {key!r}; every row needs one"
-            raise ValueError(msg)
+            raise InputError(msg)
         return given.tolist(), np.stack([numbers_of(found[name], name, path) for name in wanted], axis=1)
 
     return Table(path, names, index, labels, read)
@@ -251,17 +252,17 @@ def _rows_of(table: Table, key: str, given: list, nodes: list, missing_ok: bool)
     if len(row) < len(given):
         twice = list(dict.fromkeys(name for i, name in enumerate(given) if row[name] != i))
         msg = f"{table.path} has {len(twice)} labels more than once (first: {first_of(twice)}); each node needs exactly one row; {_advice(table, key, twice, set(nodes))}"
-        raise ValueError(msg)
+        raise InputError(msg)
     known = set(nodes)
     absent, foreign = [name for name in nodes if name not in row], [name for name in given if name not in known]
     if (absent or foreign) and _is_headless(table, key, known, row):
-        raise ValueError(_no_names(table.path))
+        raise InputError(_no_names(table.path))
     if foreign or (absent and not missing_ok):
         msg = (
             f"labels of {table.path} and graph differ: {len(absent)} nodes have no row (first: {first_of(absent)}), {len(foreign)} rows are of "
             f"no node (first: {first_of(foreign)}); {_advice(table, key, foreign, known)}"
         )
-        raise ValueError(msg)
+        raise InputError(msg)
     return [row.get(name, -1) for name in nodes]
 
 

@@ -13,6 +13,7 @@ from typing import Literal, get_args
 import numpy as np
 from numba import njit, prange
 
+from hushgraph._errors import InputError
 from hushgraph.checks import choose
 from hushgraph.distributed.store import pieces, write_rows
 
@@ -37,13 +38,13 @@ def cut_for(by: By | None, n: int, parts: int, coords, graph) -> tuple[By, Calla
     if by == "coordinates":
         if coords is None:
             msg = "by='coordinates' needs coordinates: pass coords=, (n, 2) numbers or a .npy file of them, or say by='ordering'"
-            raise ValueError(msg)
+            raise InputError(msg)
         return by, _boxes(coords, n, parts)
     if by == "ordering":
         return by, lambda nodes: (np.arange(nodes.start, nodes.stop) if isinstance(nodes, slice) else nodes) * parts // max(n, 1)
     if graph is None:
         msg = "by='rcm' needs the graph in memory; for edge files number the nodes well, or give coords="
-        raise ValueError(msg)
+        raise InputError(msg)
     from scipy.sparse import csgraph
 
     owner = np.empty(n, dtype=np.int64)
@@ -55,7 +56,7 @@ def _boxes(coords, n: int, parts: int) -> Callable[[Nodes], np.ndarray]:
     """Coordinates (n, dimensions), an array or a mapped file."""
     if coords.ndim != 2 or len(coords) != n:
         msg = f"coords must be ({n}, 2) or ({n}, 3) numbers, a row per node; got {coords.shape}"
-        raise ValueError(msg)
+        raise InputError(msg)
     cuts = _cuts(_finite(sample_of(coords, n)), np.arange(0, n, max(1, n // SAMPLE)), parts)
 
     def owners(nodes: Nodes) -> np.ndarray:
@@ -73,7 +74,7 @@ def sample_of(coords, n: int) -> np.ndarray:
 def _finite(points: np.ndarray) -> np.ndarray:
     if not np.isfinite(points).all():
         msg = "coords must be finite numbers; some are NaN or infinite; say by='ordering' to do without them"
-        raise ValueError(msg)
+        raise InputError(msg)
     return points
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from hushgraph._errors import InputError
 from hushgraph.adjacency import checked_weights
 from hushgraph.distributed.edges import Columns, batches_of
 from hushgraph.distributed.store import Output, part_folder, pieces, read_array
@@ -43,7 +44,7 @@ def _kept(piece, columns: Columns, n: int) -> tuple[np.ndarray, np.ndarray]:
     for own, given in batches_of(piece, columns):
         if int(own.max()) >= n:
             msg = f"{piece[0]} names node {int(own.max())}, but there are only n={n} nodes (numbered from 0); raise n or renumber"
-            raise ValueError(msg)
+            raise InputError(msg)
         keep = own[:, 0] != own[:, 1]
         if given is not None:
             keep &= checked_weights(given, len(own)) > 0
@@ -87,7 +88,7 @@ def build_rows(work: Path, part: int, n_pieces: int, weighted: bool, merging: st
     size, i, j, one, other = merged(starts, columns, data, MERGING[merging])  # type: ignore[index]
     if size < 0:
         msg = f"edge ({nodes[i]}, {j}) is given more than once with different weights ({one:g} and {other:g}); say duplicates='sum' or 'max'"
-        raise ValueError(msg)
+        raise InputError(msg)
     return write_part_rows(out, nodes, starts, columns[:size], data[:size] if weighted else None)
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from hushgraph._errors import InputTypeError, PathError, StateError
 from hushgraph.contents import extra
 from hushgraph.origins import raised_here
 from hushgraph.progress import between, reached
@@ -106,9 +107,9 @@ def _plain(error: BaseException) -> BaseException:
             "several workers died of the same task, most likely for want of memory; give workers more, or prepare with more partitions, and run "
             "the same call again: it goes on with what is done"
         )
-        return RuntimeError(msg)
+        return StateError(msg)
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:
-        return OSError(errno.ENOSPC, error.strerror)
+        return PathError(errno.ENOSPC, error.strerror)
     return error
 
 
@@ -138,7 +139,7 @@ def _check_workers(client, witness: Path) -> None:
         client.wait_for_workers(1, timeout=PATIENCE)
     except TimeoutError as error:
         msg = f"the cluster has had no worker for {PATIENCE} seconds; start some, and run the same call again"
-        raise RuntimeError(msg) from error
+        raise StateError(msg) from error
     for worker, found in client.run(_fitness, str(witness), on_error="return").items():
         if isinstance(found, BaseException):  # it is gone
             continue
@@ -146,10 +147,10 @@ def _check_workers(client, witness: Path) -> None:
         if version != hushgraph.__version__:
             has = "no hushgraph" if version is None else f"hushgraph {version}"
             msg = f"all workers must have hushgraph {hushgraph.__version__}, as this process; {worker} has {has}; install it there"
-            raise RuntimeError(msg)
+            raise StateError(msg)
         if not sees:
             msg = f"all workers must see the work folder, under the same path; {worker} does not see {witness}; put it on a file system that all share"
-            raise RuntimeError(msg)
+            raise StateError(msg)
 
 
 def _fitness(path: str) -> tuple[str | None, bool]:
@@ -175,8 +176,8 @@ def _checked_client(client):
         return None
     if not isinstance(client, dask_distributed().Client):
         msg = f"client must be a dask.distributed.Client, or None to run here; got {type(client).__name__}"
-        raise TypeError(msg)
+        raise InputTypeError(msg)
     if client.asynchronous:
         msg = "client must be a plain Client; got an asynchronous one; pass Client(address)"
-        raise TypeError(msg)
+        raise InputTypeError(msg)
     return client
