@@ -13,10 +13,10 @@ class Reference(str):
 
     __slots__ = ()
 
-    @property
-    def name(self) -> str:
-        """What is referred to, without value or arguments."""
-        return re.split(r"[=(]", self, maxsplit=1)[0]
+
+def argument(name: str) -> str:
+    """The reference to the argument of that name; a text that is no name stays plain text."""
+    return Reference(name) if name.isidentifier() else name
 
 
 class Sentence(str):

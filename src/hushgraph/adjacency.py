@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 from scipy import sparse
 
-from hushgraph._errors import InputError, InputTypeError
+from hushgraph._errors import InputError, InputTypeError, Sentence
 from hushgraph.checks import LARGEST, as_array, checked_real_array, choose, is_count, shown
 
 Duplicates = Literal["error", "sum", "max"]
@@ -105,8 +105,8 @@ def node_count(pairs: np.ndarray, n: int | None, labels, coords) -> int:
 
 def one_of(*, weight, distance):
     if weight is not None and distance is not None:
-        msg = f"give weight= (an affinity) or distance= (a length), not both; got {weight!r} and {distance!r}"
-        raise InputError(msg)
+        msg = "give {weight=} (an affinity) or {distance=} (a length), not both; got {!r} and {!r}"
+        raise InputError(Sentence(msg, weight, distance))
     return weight if weight is not None else distance
 
 
@@ -143,8 +143,8 @@ def checked_coords(coords, crs, n: int) -> np.ndarray | None:
         msg = "coords must be finite; leave coords out if some places are unknown"
         raise InputError(msg)
     if crs == "lonlat" and (np.abs(coords[:, 0]).max(initial=0) > 360 or np.abs(coords[:, 1]).max(initial=0) > 90):
-        msg = "crs='lonlat' needs (longitude, latitude) in degrees; these coords are outside that range (swapped, or planar?)"
-        raise InputError(msg)
+        msg = "{crs='lonlat'} needs (longitude, latitude) in degrees; these coords are outside that range (swapped, or planar?)"
+        raise InputError(Sentence(msg))
     coords.flags.writeable = False
     return coords
 

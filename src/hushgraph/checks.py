@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from hushgraph._errors import InputError, InputTypeError
+from hushgraph._errors import InputError, InputTypeError, Reference, Sentence, argument
 from hushgraph.arrays import largest_size, on_device, on_host
 
 LARGEST = 1e70  # size of signals, sigma and edge weights; the smallest sigma and edge weight is its inverse
@@ -26,8 +26,7 @@ ROOM = 1e4  # for coefficients, which may be larger than their signal, and for r
 def choose(name: str, value: Any, choices: tuple) -> Any:
     """`value` if it is one of `choices`, otherwise an error that lists them."""
     if not isinstance(value, Hashable) or value not in choices:
-        msg = f"{name} must be one of {', '.join(map(repr, choices))}; got {shown(value)}"
-        raise InputError(msg)
+        raise InputError(Sentence("{} must be one of {}; got {}", argument(name), ", ".join(map(repr, choices)), shown(value)))
     return value
 
 
@@ -66,8 +65,7 @@ def checked_number(name: str, value, expected: str, *, above=-np.inf, least=-np.
     """`value` as a float within the bounds; `expected` says them in words."""
     number = as_number(value)
     if not (above < number < below and least <= number <= most):
-        msg = f"{name} must be {expected}; got {shown(value)}"
-        raise InputError(msg)
+        raise InputError(Sentence("{} must be {}; got {}", argument(name), expected, shown(value)))
     return number
 
 
@@ -89,15 +87,13 @@ def checked_count(name: str, value, least: int, most: int | None = None, *, note
     """`value` as an int from `least` to `most`; `note` follows the bounds in the error."""
     if not is_count(value, least, np.inf if most is None else most):
         bounds = f"of at least {least}" if most is None else f"from {least} to {most}"
-        msg = f"{name} must be an integer {bounds}{note}; got {shown(value)}"
-        raise InputError(msg)
+        raise InputError(Sentence("{} must be an integer {}{}; got {}", argument(name), bounds, note, shown(value)))
     return int(value)
 
 
 def checked_seed(seed, name: str = "seed") -> int:
     if not is_count(seed, 0, 2**64 - 1):
-        msg = f"{name} must be an integer from 0 to 2^64 - 1; got {shown(seed)}"
-        raise InputError(msg)
+        raise InputError(Sentence("{} must be an integer from 0 to 2^64 - 1; got {}", argument(name), shown(seed)))
     return int(seed)
 
 
@@ -109,13 +105,12 @@ def checked_sigma(sigma, n: int | None = None):
         expected = "a positive number" if n is None else f"a positive number or {n} of them, one per node"
         known = values.ndim and values.dtype.kind in "fiu"
         got = f"shape {values.shape}, smallest {values.min() if values.size else None}" if known else shown(sigma)
-        msg = f"sigma (a standard deviation in signal units) must be {expected}; got {got}"
-        raise InputError(msg)
+        raise InputError(Sentence("{sigma} (a standard deviation in signal units) must be {}; got {}", expected, got))
     values = values.astype(np.float64)
     if values.size and not (values.min() * ROOM >= 1 / LARGEST and values.max() <= LARGEST * ROOM):
         got = f"{values.min():g}" + (f" to {values.max():g}" if values.ndim else "")
-        msg = f"sigma must be at most {LARGEST:g} and at least {1 / LARGEST:g} in size; got {got}; rescale the signal and sigma"
-        raise InputError(msg)
+        bounds = "{sigma} must be at most {:g} and at least {:g} in size; got {}; rescale the signal and sigma"
+        raise InputError(Sentence(bounds, LARGEST, 1 / LARGEST, got))
     return float(values) if values.ndim == 0 else values
 
 
@@ -126,8 +121,7 @@ def checked_time(name: str, value, unit: Any, expected: str) -> np.datetime64:
     except (TypeError, ValueError):
         time = np.datetime64("NaT")
     if np.isnat(time):
-        msg = f"{name} must be {expected}; got {shown(value)}"
-        raise InputError(msg)
+        raise InputError(Sentence("{} must be {}; got {}", argument(name), expected, shown(value)))
     return time
 
 
@@ -153,8 +147,8 @@ def refuse_device(**arrays) -> None:
     """Complain of arrays on a GPU where the work is done by the processor only."""
     for name, values in arrays.items():
         if on_device(values):
-            msg = f"this is worked on by the processor only, and {name} is on a GPU: pass cupy.asnumpy({name})"
-            raise InputTypeError(msg)
+            call = Reference(f"pass cupy.asnumpy({name})")
+            raise InputTypeError(Sentence("this is worked on by the processor only, and {} is on a GPU: {}", name, call))
 
 
 def checked_real_array(name: str, values) -> np.ndarray:
@@ -244,11 +238,10 @@ def _refuse_size(name: str, values, largest: float, most: float, missing_ok: boo
         if rows is not None:
             places = np.flatnonzero(on_host(bad).reshape(len(bad), -1).any(axis=1))[:3].tolist()
             where = f" (first: {first_of([rows()[i] for i in places])})"
-        msg = f"{name} has {int(bad.sum())} entries that are NaN or infinite{where}{hint}"
-    else:
-        single = most == LARGEST_FLOAT32
-        msg = (
-            f"{name} must be at most {most:g} in size{' as float32' if single else ''}; the largest is {largest:g}; "
-            f"rescale the signal (and sigma){', or use float64' if single else ''}"
-        )
+        raise InputError(Sentence("{} has {} entries that are NaN or infinite{}{}", name, int(bad.sum()), where, hint))
+    single = most == LARGEST_FLOAT32
+    msg = (
+        f"{name} must be at most {most:g} in size{' as float32' if single else ''}; the largest is {largest:g}; "
+        f"rescale the signal (and sigma){', or use float64' if single else ''}"
+    )
     raise InputError(msg)

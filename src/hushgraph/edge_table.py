@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hushgraph._errors import InputError
+from hushgraph._errors import InputError, Sentence
 from hushgraph.adjacency import checked_labels
 from hushgraph.checks import shown
 from hushgraph.names import Names
@@ -147,8 +147,8 @@ def column_of(names: list[str], weight, distance, where) -> tuple[str | None, bo
     Not asked for anything, "weight" is taken where there is one; weight=False leaves it.
     """
     if weight is not None and weight is not False and distance is not None:
-        msg = f"give weight= (an affinity) or distance= (a length), not both; got {weight!r} and {distance!r}"
-        raise InputError(msg)
+        msg = "give {weight=} (an affinity) or {distance=} (a length), not both; got {!r} and {!r}"
+        raise InputError(Sentence(msg, weight, distance))
     asked = distance if distance is not None else weight
     if asked is None or asked is False:
         return ("weight" if "weight" in names and asked is None else None), False

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hushgraph._errors import InputError
+from hushgraph._errors import InputError, Sentence
 from hushgraph.adjacency import affinities
 from hushgraph.checks import shown
 from hushgraph.edge_rows import RowForm, Rows, parse_rows
@@ -81,10 +81,10 @@ def _layout(path: Path, delimiter: str | None, weight, distance) -> Layout:
     columns = names or [str(i) for i in range(width)]
     if first and names is None and width > 2 and weight is None and distance is None:
         msg = (
-            f"line {first[0]} of {path} must be two integer node ids; got {shown(first[1].strip())}; if a further column is a "
-            "weight say weight=2 (or distance=2), counting from 0; weight=False leaves it"
+            "line {} of {} must be two integer node ids; got {}; if a further column is a weight say {weight=2} (or {distance=2}), "
+            "counting from 0; {weight=False} leaves it"
         )
-        raise InputError(msg)
+        raise InputError(Sentence(msg, first[0], path, shown(first[1].strip())))
     others = [name for i, name in enumerate(columns) if i not in (ends or (0, 1))]
     value, is_distance = column_of(others, weight, distance, path)
     place, separator = -1 if value is None else columns.index(value), ord(delimiter) if delimiter else 0
@@ -123,10 +123,11 @@ def _starts_with_integers(line: str, fields: list[str] | None, ends: tuple[int, 
 def _no_header(path: Path, number: int, line: str, delimiter: str | None) -> str:
     if delimiter is None:
         return f"line {number} of {path} must be two integer node ids; got {shown(line.strip())}; the file is truncated or garbled"
-    return (
-        f"line {number} of {path} must name the columns, source{delimiter}target say, or be an edge of two integer node ids; got "
-        f"{shown(line.strip())}; add a first line with names, or say which delimiter= it has"
+    expected = (
+        "line {} of {} must name the columns, source{}target say, or be an edge of two integer node ids; got {}; add a first line with "
+        "names, or say which {delimiter=} it has"
     )
+    return Sentence(expected, number, path, delimiter, shown(line.strip()))
 
 
 # ---- integer ids ----------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from hushgraph._errors import InputError
+from hushgraph._errors import InputError, Sentence
 from hushgraph.adjacency import Duplicates
 from hushgraph.array_files import (
     NO_ARRAY,
@@ -93,8 +93,8 @@ def read_graph(
     if delimiter is not None and (
         kind not in _DELIMITERS or not isinstance(delimiter, str) or len(delimiter) != 1 or not delimiter.isascii()
     ):
-        msg = f"delimiter must be one ASCII character, and is for edge lists in text; got {shown(delimiter)} for {kind}"
-        raise InputError(msg)
+        msg = "{delimiter} must be one ASCII character, and is for edge lists in text; got {} for {}"
+        raise InputError(Sentence(msg, shown(delimiter), kind))
     if kind in _DELIMITERS:
         table = read_edge_list(path, delimiter=delimiter or _DELIMITERS[kind], weight=weight, distance=distance)
     else:
@@ -136,14 +136,13 @@ def write_graph(path, graph: Graph) -> Path:
 
 
 def _format_of(
-    path: Path, endings: dict[str, str], asked, *, advice: str = "rename it, or say format= where that is offered"
+    path: Path, endings: dict[str, str], asked, *, advice: str = Sentence("rename it, or say {format=} where that is offered")
 ) -> str:
     if asked is not None:
         return choose("format", asked, tuple(dict.fromkeys(endings.values())))
     ending = Path(path.name.lower().removesuffix(".gz")).suffix
     if ending not in endings:
-        msg = f"{path} must end in {', '.join(endings)} (and may end in .gz after that); {advice}"
-        raise InputError(msg)
+        raise InputError(Sentence("{} must end in {} (and may end in .gz after that); {}", path, ", ".join(endings), advice))
     return endings[ending]
 
 
@@ -190,8 +189,9 @@ def read_named_signal(path, graph: Graph, *, columns=None, label=None, missing_o
     kind = signal_format(path)
     if kind == "npy":
         if columns is not None or label is not None:
-            msg = f"{path} has no columns with names; leave columns= and label= out, or use .csv or .parquet"
-            raise InputError(msg)
+            raise InputError(
+                Sentence("{} has no columns with names; leave {columns=} and {label=} out, or use .csv or .parquet", path)
+            )
         found = Found(_read_npy(path, graph.n), [], [])
     else:
         label_kind(graph.labels, f"{path.name}, a table,")

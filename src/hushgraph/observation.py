@@ -8,7 +8,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from hushgraph._errors import InputError, InputTypeError
+from hushgraph._errors import InputError, InputTypeError, Sentence
 from hushgraph.checks import as_number, checked_number, checked_real_array, checked_sigma, choose, shown
 from hushgraph.graph import Graph, checked_graph
 
@@ -74,8 +74,8 @@ class Noisy:
         """Values and noise level for an estimator on `graph`; a sigma of the caller's own must be the same."""
         self.check_belongs_to(graph)
         if sigma is not None and as_number(sigma) not in (self.sigma, self.noise_level):
-            msg = f"sigma travels with the noisy signal ({self.sigma:g}); leave sigma= out, got {shown(sigma)}"
-            raise InputError(msg)
+            msg = "sigma travels with the noisy signal ({:g}); leave {sigma=} out, got {}"
+            raise InputError(Sentence(msg, self.sigma, shown(sigma)))
         return self.values, self.noise_level
 
     def check_belongs_to(self, graph: Graph) -> None:

@@ -14,7 +14,7 @@ from typing import Literal, get_args
 import numpy as np
 from scipy.special import ndtri
 
-from hushgraph._errors import InputError, InputTypeError
+from hushgraph._errors import InputError, InputTypeError, Sentence
 from hushgraph.arrays import beside, namespace, on_device
 from hushgraph.checks import (
     LARGEST,
@@ -301,7 +301,7 @@ def estimate_sigma(graph: Graph, noisy, *, frame: Frame | None = None, weights=N
     shares = block_sum(weights.T) / max(graph.n, 1)
     usable = np.flatnonzero(shares >= 0.02)[::-1]
     if len(usable) == 0:
-        msg = "sigma cannot be estimated: the graph has no scale that carries noise (is it empty?); pass sigma="
+        msg = Sentence("sigma cannot be estimated: the graph has no scale that carries noise (is it empty?); pass {sigma=}")
         raise InputError(msg)
     if not min(float(weights[j].min()) for j in usable[:2]) > 0:
         msg = "weights must be above 0 at every node, in the finest scales at least; pass smooth_weights(graph, weights)"
@@ -317,14 +317,14 @@ def estimate_sigma(graph: Graph, noisy, *, frame: Frame | None = None, weights=N
 
     sigma = level(usable[0])
     if sigma == 0:
-        msg = "the estimated sigma is 0: over half the finest coefficients vanish, so the signal looks noise-free; pass sigma="
-        raise InputError(msg)
+        msg = "the estimated sigma is 0: over half the finest coefficients vanish, so the signal looks noise-free; pass {sigma=}"
+        raise InputError(Sentence(msg))
     if len(usable) > 1 and level(usable[1]) > 1.1 * sigma:
-        warnings.warn(
-            f"sigma was estimated as {sigma:.4g}, but the next scale says {level(usable[1]):.4g}: the signal is rough and the "
-            "estimate is probably too high; pass sigma= if you know it",
-            stacklevel=2,
+        msg = (
+            "sigma was estimated as {:.4g}, but the next scale says {:.4g}: the signal is rough and the estimate is probably too high; "
+            "pass {sigma=} if you know it"
         )
+        warnings.warn(Sentence(msg, sigma, level(usable[1])), stacklevel=2)
     return sigma
 
 

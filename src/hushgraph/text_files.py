@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from hushgraph._errors import FolderThereError, InputError, NoFileError, NoFolderError, NotAllowedError
+from hushgraph._errors import FolderThereError, InputError, NoFileError, NoFolderError, NotAllowedError, Sentence
 
 CUT_SHORT = (EOFError, zlib.error, gzip.BadGzipFile, UnicodeDecodeError)  # what reading a damaged file raises
 BLOCK = 1 << 23  # bytes
@@ -149,14 +149,14 @@ def _lines(path: Path, before: int, block: bytes) -> list[str]:
 # ---- writing --------------------------------------------------------------------------------------------------------
 
 
-def check_folder(place: Path, words: str) -> None:
-    """Refuse a place that is no folder and cannot become one, or that cannot be written to; `words` says so around {}."""
+def check_folder(place: Path, *, expected: str = "", advice: str) -> None:
+    """Refuse a place that is no folder and cannot become one, or that cannot be written to; the error begins and ends as told."""
     while not place.exists():
         place = place.parent
     if not place.is_dir():
-        raise NoFolderError(words.format(f"{place} is a file, and a folder is needed there"))
+        raise NoFolderError(Sentence("{}{} is a file, and a folder is needed there; {}", expected, place, advice))
     if not os.access(place, os.W_OK | os.X_OK):
-        raise NotAllowedError(words.format(f"{place} cannot be written to"))
+        raise NotAllowedError(Sentence("{}{} cannot be written to; {}", expected, place, advice))
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from hushgraph._errors import InputError, InputTypeError, MissingPackageError, NoFileError
+from hushgraph._errors import InputError, InputTypeError, MissingPackageError, NoFileError, Sentence
 from hushgraph.checks import shown
 from hushgraph.contents import extra
 from hushgraph.edge_table import ENDS
@@ -116,10 +116,10 @@ def columns_of(files: str | list[str], weight: str | bool | None) -> Columns:
         found = _columns_in(path, weight)
         if found != first:
             msg = (
-                f"all edge files must have the same columns for source, target and weight; {files[0]} has {_listed(first)}, and {path} has "
-                f"{_listed(found)}; name them alike, or say weight=False to leave weights out"
+                "all edge files must have the same columns for source, target and weight; {} has {}, and {} has {}; name them alike, or say "
+                "{weight=False} to leave weights out"
             )
-            raise InputError(msg)
+            raise InputError(Sentence(msg, files[0], _listed(first), path, _listed(found)))
     return first
 
 
@@ -141,8 +141,8 @@ def _columns_in(path: str, weight: str | bool | None) -> Columns:
         raise InputError(msg)
     own = weight if isinstance(weight, str) else None if weight is False else _weights_in(path, names, plain)
     if own is None and weight is True:
-        msg = f"{path} has no column 'weight'; it has {names[:20]}; name the one that is meant with weight="
-        raise InputError(msg)
+        msg = "{} has no column 'weight'; it has {}; name the one that is meant with {weight=}"
+        raise InputError(Sentence(msg, path, names[:20]))
     found = Columns(names[plain.index(pair[0])], names[plain.index(pair[1])], own)
     _check_types(path, schema, found)
     return found
@@ -153,8 +153,8 @@ def _weights_in(path: str, names: list[str], plain: list[str]) -> str | None:
     if "weight" in names or "weight" not in plain:
         return "weight" if "weight" in names else None
     if plain.count("weight") > 1:
-        msg = f"{path} must have one column for weights; it has {names[:20]}; name one with weight=, or say weight=False"
-        raise InputError(msg)
+        msg = "{} must have one column for weights; it has {}; name one with {weight=}, or say {weight=False}"
+        raise InputError(Sentence(msg, path, names[:20]))
     return names[plain.index("weight")]
 
 
@@ -166,8 +166,8 @@ def _check_types(path: str, schema, columns: Columns) -> None:
             raise InputError(msg)
     weight = None if columns.weight is None else schema.field(columns.weight).type
     if weight is not None and not (types.is_integer(weight) or types.is_floating(weight)):
-        msg = f"column {columns.weight!r} of {path} must hold weights, numbers from 0; got {weight}; name another with weight=, or say weight=False"
-        raise InputError(msg)
+        msg = "column {!r} of {} must hold weights, numbers from 0; got {}; name another with {weight=}, or say {weight=False}"
+        raise InputError(Sentence(msg, columns.weight, path, weight))
 
 
 def _table(file, path: str, wanted: str = EDGES):

@@ -12,7 +12,7 @@ from typing import Any, cast, get_args
 
 import numpy as np
 
-from hushgraph._errors import InputError
+from hushgraph._errors import InputError, Sentence
 from hushgraph.adjacency import MAX_NODES, Duplicates
 from hushgraph.checks import checked_count, checked_number, choose
 from hushgraph.distributed import edges as edge_files
@@ -287,8 +287,11 @@ def count_nodes(n, pieces, columns, coords) -> int:
         raise InputError(msg)
     edges = sum(piece[3] for piece in pieces)
     if n is None and coords is None and least > 4 * max(edges, 1):
-        msg = f"the edges name node {least - 1}, but they are only {edges:,}: most nodes between have none; renumber the nodes without gaps, or say n={least} if that is meant"
-        raise InputError(msg)
+        msg = (
+            "the edges name node {}, but they are only {:,}: most nodes between have none; renumber the nodes without gaps, or say {n=}{} if "
+            "that is meant"
+        )
+        raise InputError(Sentence(msg, least - 1, edges, least))
     n = (least if coords is None else len(coords)) if n is None else n
     return checked_count("n", n, least, MAX_NODES, note=f" (the edges name node {least - 1})")
 
@@ -300,8 +303,8 @@ def coords_of(coords):
     try:
         return read_array(Path(coords), whole=False)
     except (ValueError, EOFError) as error:
-        msg = f"coords must be a .npy file with two or three numbers for each node; {coords} is none; save them with numpy.save"
-        raise InputError(msg) from error
+        msg = "{coords} must be a .npy file with two or three numbers for each node; {} is none; save them with numpy.save"
+        raise InputError(Sentence(msg, coords)) from error
 
 
 def _changed(work: Path, stated: dict[str, Any]) -> list[str] | None:
@@ -309,8 +312,8 @@ def _changed(work: Path, stated: dict[str, Any]) -> list[str] | None:
     begun = read_json(work / BEGUN)
     if begun is None:
         if work.exists() and any(path.name != "lock" and not is_draft(path) for path in work.iterdir()):
-            msg = f"workdir must be a new or empty folder, or one that prepare() began; {work} holds other files"
-            raise InputError(msg)
+            msg = "{workdir} must be a new or empty folder, or one that {prepare()} began; {} holds other files"
+            raise InputError(Sentence(msg, work))
         return None
     other = sorted(name for name in stated if begun.get(name) != stated[name])
     if other and ((work / "manifest.json").exists() or not (work / REFUSED).exists()):

@@ -10,9 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from hushgraph._errors import InputTypeError, PathError, StateError
+from hushgraph._errors import HushgraphError, InputTypeError, PathError, StateError
 from hushgraph.contents import extra
-from hushgraph.origins import raised_here
 from hushgraph.progress import between, reached
 
 PATIENCE = 60  # seconds until a cluster without workers is given up
@@ -90,18 +89,10 @@ class Runner:
             self.client.cancel(futures)
 
 
-class RefusedError(Exception):
-    """Around an error that hushgraph itself raised in a task."""
-
-    def __init__(self, error: ValueError):
-        super().__init__(error)
-        self.error = error
-
-
 def _plain(error: BaseException) -> BaseException:
     """What a task failed by, so that it reads as on one machine."""
-    if isinstance(error, RefusedError):
-        return error.error
+    if isinstance(error, HushgraphError):
+        return error.with_traceback(None)
     if isinstance(error, dask_distributed().KilledWorker):
         msg = (
             "several workers died of the same task, most likely for want of memory; give workers more, or prepare with more partitions, and run "
@@ -123,10 +114,6 @@ def on_worker(task, *job):
         numba.set_num_threads(max(1, min(threads, numba.config.NUMBA_NUM_THREADS)))
         try:
             return task(*job)
-        except ValueError as error:
-            if not raised_here(error.__traceback__):
-                raise
-            raise RefusedError(error.with_traceback(None)) from None
         finally:
             numba.set_num_threads(before)
 

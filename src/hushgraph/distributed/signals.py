@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from hushgraph._errors import InputError, NoFileError
+from hushgraph._errors import InputError, NoFileError, Sentence
 from hushgraph.checks import as_number, checked_real_array, checked_size, shown
 from hushgraph.contents import extra
 from hushgraph.distributed.edges import are_files, located, opened, parquet, values_in
@@ -122,15 +122,12 @@ def _checked(mapped: Any, rows: int, n: int, name: str) -> str:
 def opened_release(noisy: Noisy, sigma, facts: dict[str, Any]) -> tuple[np.ndarray, float]:
     """Values and noise level of a signal that knows its graph. Its noise was drawn once, when it was released."""
     if facts["signal_hash"] != noisy.graph_hash:
-        msg = (
-            f"these values belong to the graph {noisy.graph_hash[:12]}..., and this folder was prepared from "
-            + ("edge files; prepare it from the Graph of the release" if facts["signal_hash"] is None else "another graph")
-            + ", or pass their .values with sigma="
-        )
-        raise InputError(msg)
+        source = "edge files; prepare it from the Graph of the release" if facts["signal_hash"] is None else "another graph"
+        msg = "these values belong to the graph {}..., and this folder was prepared from {}, or pass their .values with {sigma=}"
+        raise InputError(Sentence(msg, noisy.graph_hash[:12], source))
     if sigma is not None and as_number(sigma) not in (noisy.sigma, noisy.noise_level):
-        msg = f"sigma travels with the noisy signal ({noisy.sigma:g}); leave sigma= out, got {shown(sigma)}"
-        raise InputError(msg)
+        msg = "sigma travels with the noisy signal ({:g}); leave {sigma=} out, got {}"
+        raise InputError(Sentence(msg, noisy.sigma, shown(sigma)))
     return noisy.values, noisy.noise_level
 
 
@@ -211,8 +208,11 @@ def _check_own(run: Run, system, path: str, address: str, *, damaged_ok: bool) -
         is_own = damaged_ok
     if not is_own:
         name = path.rsplit("/", 1)[-1]
-        msg = f"output must be a folder without other parquet files; {address} holds {name}, which is not of this run; choose another folder, or remove them"
-        raise InputError(msg)
+        msg = (
+            "{output} must be a folder without other parquet files; {} holds {}, which is not of this run; choose another folder, or remove "
+            "them"
+        )
+        raise InputError(Sentence(msg, address, name))
 
 
 def read_parts(address: str, parts: int, n: int, run: str) -> np.ndarray:
@@ -223,16 +223,16 @@ def read_parts(address: str, parts: int, n: int, run: str) -> np.ndarray:
             with opened(part_file(address, part)) as file:
                 table = parquet().read_table(file)
         except FileNotFoundError:
-            msg = f"{part_file(address, part)} is gone; call denoise() again: it writes what is lost"
-            raise NoFileError(msg) from None
+            msg = "{} is gone; call {denoise()} again: it writes what is lost"
+            raise NoFileError(Sentence(msg, part_file(address, part))) from None
         if (table.schema.metadata or {}).get(RUN) != run.encode():
-            msg = f"{part_file(address, part)} must be a file of the run {run}, and is of another; call denoise() again, with another output folder"
-            raise InputError(msg)
+            msg = "{} must be a file of the run {}, and is of another; call {denoise()} again, with another output folder"
+            raise InputError(Sentence(msg, part_file(address, part), run))
         nodes, values = (np.asarray(table.column(k)) for k in (0, 1))
         signal = np.empty(n, values.dtype) if part == 0 else signal
         signal[nodes] = values
         rows += len(nodes)
     if rows != n:
-        msg = f"the files at {address} must hold {n} nodes, and hold {rows}; call denoise() again: it writes what is lost"
-        raise InputError(msg)
+        msg = "the files at {} must hold {} nodes, and hold {}; call {denoise()} again: it writes what is lost"
+        raise InputError(Sentence(msg, address, n, rows))
     return signal

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from hushgraph._errors import InputError, PathError, StateError
+from hushgraph._errors import InputError, PathError, Reference, Sentence, StateError
 
 VERSION = 1
 CHUNK = 2**20  # values read at a time where whole arrays are too large
@@ -230,8 +230,10 @@ def manifest_of(work) -> dict[str, Any]:
     """The manifest of a prepared folder, or an error that says what to do."""
     found = read_json(local_folder(work) / "manifest.json")
     if found is None:
-        msg = f"{work} must be a folder that prepare() finished; it has no manifest.json; run prepare(edges, {str(work)!r}) first"
-        raise InputError(msg)
+        call = Reference(f"prepare(edges, {str(work)!r})")
+        raise InputError(
+            Sentence("{} must be a folder that {prepare()} finished; it has no manifest.json; run {} first", work, call)
+        )
     if found.get("version") != VERSION:
         msg = f"{work} was prepared by another version of hushgraph (format {found.get('version')}, expected {VERSION}); prepare it again"
         raise InputError(msg)
