@@ -103,20 +103,24 @@ def test_a_folder_named_like_an_argument(tmp_path, command):
 def sentences_in(source: str):
     """(line, template, number of values) of each Sentence that a source makes; the template is None where it is not written there."""
     tree = ast.parse(source)
+    shared = {name: value for _, name, value in assigned_in(tree)}
     for function in [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.Module)]:
-        literals: dict[str, list] = {}
-        for node in _own(function):
-            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-                literals.setdefault(node.targets[0].id, []).append((node.lineno, node.value))
+        local = list(assigned_in(function))
         for node in _own(function):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Sentence":
                 first = node.args[0]
-                if isinstance(first, ast.Name):  # the latest assignment before
-                    before = [value for line, value in literals.get(first.id, []) if line < node.lineno]
-                    first = before[-1] if before else first
+                if isinstance(first, ast.Name):  # the latest assignment before, or that of the module
+                    before = [value for line, name, value in local if name == first.id and line < node.lineno]
+                    first = before[-1] if before else shared.get(first.id)
                 known = isinstance(first, ast.Constant) and isinstance(first.value, str)
                 starred = any(isinstance(value, ast.Starred) for value in node.args)
                 yield node.lineno, first.value if known and not starred and not node.keywords else None, len(node.args) - 1
+
+
+def assigned_in(function):
+    for node in _own(function):
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            yield node.lineno, node.targets[0].id, node.value
 
 
 def _own(function):

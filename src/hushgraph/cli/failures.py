@@ -78,7 +78,7 @@ def in_options(text: str, command: str = "") -> str:
 
 def _words_for(reference: Reference, command: str) -> str:
     """The option or the command that does the same; as Python says it, if this command has none."""
-    if (called := _CALLS.get(reference.partition("(")[0])) is not None:
+    if (called := _CALLS.get(reference.partition("(")[0].removeprefix("privacy."))) is not None:
         return called
     name, _, value = reference.partition("=")
     value = f" {value}" if value not in ("", "True") else ""
