@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numba import prange
 
+from hushgraph._errors import InputError
 from hushgraph.checks import checked_sigma, refuse_device, shown
 from hushgraph.kernels.cpu import cores_for
 from hushgraph.kernels.threads import parallel_njit
@@ -33,7 +34,7 @@ def sure_betas(F, weights, *, sigma: float, betas=BETAS, scaled=False) -> tuple[
     """
     if np.ndim(betas) != 1 or len(betas) == 0:
         msg = f"betas must be a sequence of at least one exponent, such as (1, 2, 4); got {shown(betas)}"
-        raise ValueError(msg)
+        raise InputError(msg)
     exponents = [checked_beta(beta) for beta in betas]
     refuse_device(F=F, weights=weights, scaled=scaled)
     F, weights = checked_pair(F, weights)

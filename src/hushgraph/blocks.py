@@ -30,6 +30,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit, prange
 
+from hushgraph._errors import InputError
 from hushgraph.checks import checked_real_array, checked_sigma, shown
 from hushgraph.frame import Frame
 from hushgraph.kernels.cpu import cores_for
@@ -333,14 +334,14 @@ def _checked(F, weights, bands, scale):
     F, weights = (checked_coefficient_size("F", checked_real_array("F", F)), None) if weights is None else checked_pair(F, weights)
     if F.ndim != 2:
         msg = f"blocks take one signal at a time, coefficients of shape (n_scales, n); got {F.shape}"
-        raise ValueError(msg)
+        raise InputError(msg)
     if weights is not None and weights.min(initial=0.0) < 0:
         msg = "weights must not be negative; pass weights of domain='coefficients'"
-        raise ValueError(msg)
+        raise InputError(msg)
     bands = checked_real_array("probe_bands", bands)
     if bands.ndim != 3 or bands.shape[1:] != F.shape or len(bands) == 0:
         msg = f"probe_bands must have shape (n_probes, {F.shape[0]}, {F.shape[1]}), one transform per probe; got {bands.shape}"
-        raise ValueError(msg)
+        raise InputError(msg)
     bands = np.ascontiguousarray(checked_coefficient_size("probe_bands", bands))
     weights = None if weights is None else np.ascontiguousarray(weights)
     scale = None if scale is None else np.ascontiguousarray(checked_scale("scale", scale, F.shape))
@@ -353,7 +354,7 @@ def _checked_blocks(blocks, n: int) -> np.ndarray:
     fits = blocks.shape == (n,) and blocks.dtype.kind in "iu"
     if not fits or not 0 <= blocks.min(initial=0) <= blocks.max(initial=0) <= max(n - 1, 0):
         msg = f"blocks must be numbers from 0 on of shape ({n},), as block_partition returns them; got {shown(blocks)}"
-        raise ValueError(msg)
+        raise InputError(msg)
     return np.require(blocks, np.int32, ["C", "W"])
 
 
@@ -361,5 +362,5 @@ def _checked_t(t, n_scales: int) -> np.ndarray:
     values = checked_thresholds(t)
     if values.shape not in ((), (n_scales,)):
         msg = f"t must be one threshold or {n_scales} of them, one per scale; got shape {values.shape}"
-        raise ValueError(msg)
+        raise InputError(msg)
     return np.ascontiguousarray(np.broadcast_to(values.astype(np.float64), n_scales))

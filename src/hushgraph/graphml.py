@@ -15,6 +15,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
 
+from hushgraph._errors import InputError
 from hushgraph.adjacency import affinities, check_all_given
 from hushgraph.checks import shown
 from hushgraph.edge_rows import integers_of
@@ -144,7 +145,7 @@ def read_xml(path: Path, *, weight, distance) -> EdgeTable:
     if not fault and reader.root != "graphml":
         fault = f"{path} must be GraphML; its outermost element is {shown(reader.root)}"
     if fault:
-        raise ValueError(fault)
+        raise InputError(fault)
     labels = labels_of_ids(reader.found.names, path, reader.graph.get(_LABELS))
     return reader.found.table(labels, "lonlat" if is_lonlat(reader.graph.get("crs")) else None)
 
@@ -272,7 +273,7 @@ def write_graphml(file, table: EdgeTable):
     names = list(map(str, range(table.n) if table.labels is None else table.labels.tolist()))
     if kind == "text" and any(map(_forbidden.search, names)):
         msg = "GraphML cannot keep labels with control characters; write .npz or .parquet, or relabel"
-        raise ValueError(msg)
+        raise InputError(msg)
     quoted = [quoteattr(name, {"\n": "&#10;", "\r": "&#13;", "\t": "&#9;"}) for name in names]
     axes = "" if table.coords is None else "xyz"[: table.coords.shape[1]]
     keys = [(axis, "node", axis, "double") for axis in axes]

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit, prange
 
+from hushgraph._errors import InputError
 from hushgraph.arrays import largest_size, namespace, on_device, on_host
 from hushgraph.checks import LARGEST, checked_real_array, checked_sigma, span
 from hushgraph.graph import Graph, checked_graph
@@ -29,7 +30,7 @@ def smooth_weights(graph: Graph, weights: np.ndarray, *, sigma=None) -> np.ndarr
     weights = checked_real_array("weights", weights)
     if weights.ndim != 2 or weights.shape[1] != checked_graph(graph).n:
         msg = f"weights must have shape (n_scales, {graph.n}), as monte_carlo_weights returns them; got {weights.shape}"
-        raise ValueError(msg)
+        raise InputError(msg)
     checked_weight_size(weights)
     if graph.n == 0:
         return weights.astype(np.float64)
@@ -322,5 +323,5 @@ def checked_weight_size(weights: np.ndarray) -> np.ndarray:
             if bad
             else f"weights must not be so large; the largest is {top:g}"
         )
-        raise ValueError(msg)
+        raise InputError(msg)
     return weights

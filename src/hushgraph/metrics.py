@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from hushgraph._errors import InputError
 from hushgraph.checks import checked_real_array, checked_size
 from hushgraph.observation import refuse_release
 
@@ -25,7 +26,7 @@ def snr(truth, estimate) -> float | np.ndarray:
     energy = np.linalg.norm(truth, axis=0)
     if np.any(energy == 0):
         msg = "truth is zero everywhere, so its SNR is undefined; use mse instead"
-        raise ValueError(msg)
+        raise InputError(msg)
     with np.errstate(divide="ignore"):
         value = 20 * np.log10(energy / np.linalg.norm(truth - estimate, axis=0))
     return float(value) if truth.ndim == 1 else value
@@ -50,13 +51,13 @@ def _checked_pair(truth, estimate) -> tuple[np.ndarray, np.ndarray]:
     labels = [part.index for part in (truth, estimate) if hasattr(part, "to_numpy") and hasattr(part, "index")]
     if len(labels) == 2 and list(labels[0]) != list(labels[1]):
         msg = "truth and estimate have different labels (index), or in another order; reindex one like the other"
-        raise ValueError(msg)
+        raise InputError(msg)
     truth, estimate = (
         checked_real_array(name, part).astype(np.float64, copy=False) for name, part in (("truth", truth), ("estimate", estimate))
     )
     if truth.shape != estimate.shape or truth.ndim not in (1, 2) or truth.size == 0:
         msg = f"truth and estimate must both be (n,) or both (n, m), and not empty; got {truth.shape} and {estimate.shape}"
-        raise ValueError(msg)
+        raise InputError(msg)
     for name, values in (("truth", truth), ("estimate", estimate)):
         checked_size(name, values, hint="; compare only known nodes")
     return truth, estimate

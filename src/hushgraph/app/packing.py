@@ -12,6 +12,7 @@ import zlib
 
 import numpy as np
 
+from hushgraph._errors import InputError
 from hushgraph.checks import checked_number, checked_real_array
 from hushgraph.graph import METRES_PER_DEGREE, Graph, checked_graph
 
@@ -45,7 +46,7 @@ def planar_places(graph: Graph) -> tuple[np.ndarray, float | None]:
     coords = checked_graph(graph).coords
     if coords is None:
         msg = "a map needs the places of the nodes; this graph has no coords, so build it with coords= (one row per node)"
-        raise ValueError(msg)
+        raise InputError(msg)
     place = np.array(coords[:, :2], dtype=np.float64)
     if graph.crs != "lonlat":
         return place, None
@@ -102,7 +103,7 @@ def pack_values(values, *, step: float) -> dict:
     filled[missing] = 0.0
     if np.abs(filled).max(initial=0.0) > step * _WIDEST / 2:
         msg = f"values must be at most {_WIDEST // 2} steps in size; step={step:g} is too fine for them, so pass a larger one"
-        raise ValueError(msg)
+        raise InputError(msg)
     packed = _packed_numbers(filled, step)
     return packed if not len(missing) else {**packed, "missing": _packed_integers(missing, difference=True)}
 

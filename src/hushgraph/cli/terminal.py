@@ -128,7 +128,7 @@ def open_terminal(command: str, *, as_json: bool, quiet: bool) -> Iterator[Termi
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # those of other packages may quote values
         warnings.filterwarnings("always", category=UserWarning, module=r"hushgraph(\.|$)")
-        warnings.showwarning = lambda message, *_, **__: terminal.note(in_options(str(message)))
+        warnings.showwarning = lambda message, *_, **__: terminal.note(in_options(message.args[0], command))
         try:
             yield terminal
         except (typer.Exit, BrokenPipeError):
@@ -136,7 +136,7 @@ def open_terminal(command: str, *, as_json: bool, quiet: bool) -> Iterator[Termi
         except KeyboardInterrupt:
             text, code = f"stopped; {terminal.stopped}", INTERRUPTED
         except Exception as error:
-            text, code = sentence_of(error)
+            text, code = sentence_of(error, command)
         else:
             return
     raise terminal.fail(text, code) from None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.spatial import cKDTree
 
+from hushgraph._errors import InputError
 from hushgraph.checks import checked_count, checked_seed, checked_time
 from hushgraph.graph import Graph, checked_graph
 from hushgraph.signals import hotspot_counts
@@ -50,7 +51,7 @@ def trips(graph: Graph, *, n_people: int = 20_000, day: str = "2026-03-02", seed
     coords = checked_graph(graph).coords
     if coords is None or coords.shape[1] != 2 or not graph.n:
         msg = "trips needs a graph with two coordinates per node; build it with coords="
-        raise ValueError(msg)
+        raise InputError(msg)
     n_people = checked_count("n_people", n_people, 1)
     rng = np.random.default_rng(checked_seed(seed))
     start = checked_time("day", day, "D", "an ISO date, '2026-03-02', say").astype("datetime64[s]")

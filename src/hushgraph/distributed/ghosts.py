@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from hushgraph._errors import InputError, Sentence
 from hushgraph.distributed.rows import find, row_sums
 from hushgraph.distributed.store import Output, part_folder, read_array
 from hushgraph.kernels.cpu import cores_for
@@ -30,7 +31,7 @@ SHORT = 0.2  # hops over the cube root of a partition: fewer until ghosts are to
 SMALL_WORLD = "distances in this graph are too short for partitions (a small world, such as a scale-free or random graph, or nodes in a bad order)"
 
 
-class TooManyGhostsError(ValueError):
+class TooManyGhostsError(InputError):
     """The ghost zone outgrew its partition: a small world, where partitions do not pay."""
 
 
@@ -84,19 +85,19 @@ def too_many(owned: int, ghosts: int, hops: int, depth: int, limit: float, *, ha
     """Why partitions are refused. Many hops until then are no small world: the partitions are small, and what is around them is larger."""
     small_world = hops <= max(3, SHORT * owned ** (1 / 3))
     why = SMALL_WORLD if small_world else f"partitions of this size are too small for ghosts within {depth} hops"
-    return (
-        f"a partition of {owned:,} nodes has {ghosts:,} ghosts or more after {hops} of {depth} hops, {ghosts / max(owned, 1):.1f} per owned node, "
-        f"and {limit:g} are allowed: {why}; {advice(has_places=has_places)}"
+    words = (
+        "a partition of {:,} nodes has {:,} ghosts or more after {} of {} hops, {:.1f} per owned node, and {:g} are allowed: {}; {}"
     )
+    return Sentence(words, owned, ghosts, hops, depth, ghosts / max(owned, 1), limit, why, advice(has_places=has_places))
 
 
 def advice(*, has_places: bool) -> str:
     """What to do with a graph whose partitions have too many ghosts."""
-    places = "" if has_places else "give coords=, "
-    return (
-        f"denoise it on one machine (hushgraph.denoise) or on a GPU, {places}use fewer partitions (more memory, where that decides) or a "
-        "lower degree, or raise most_ghosts"
+    words = (
+        "denoise it on one machine ({hushgraph.denoise}) or on a GPU, {}use fewer partitions (more memory, where that decides) or a lower "
+        "degree, or raise {most_ghosts}"
     )
+    return Sentence(words, "" if has_places else Sentence("give {coords=}, "))
 
 
 def grow(work: Path, part: int, zone: Zone) -> dict[str, Any]:

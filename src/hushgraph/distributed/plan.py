@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import get_args
 
+from hushgraph._errors import InputError
 from hushgraph.checks import checked_count, checked_number, choose
 from hushgraph.distributed.cut import By
 from hushgraph.distributed.denoise import stages_of
@@ -104,7 +105,7 @@ def plan(
     n = graph.n if graph is not None else count_nodes(n, files, columns, coords)
     if n == 0:
         msg = "the graph has no nodes: there is nothing to plan"
-        raise ValueError(msg)
+        raise InputError(msg)
     n_edges = graph.n_edges if graph is not None else sum(piece[3] for piece in files)
     cap, depth = memory_of(memory, client), max(degree, REACH)
     limit = None if most_ghosts is None else checked_number("most_ghosts", most_ghosts, "a number above 0", above=0)

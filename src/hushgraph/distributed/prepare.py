@@ -12,6 +12,7 @@ from typing import Any, cast, get_args
 
 import numpy as np
 
+from hushgraph._errors import InputError, Sentence
 from hushgraph.adjacency import MAX_NODES, Duplicates
 from hushgraph.checks import checked_count, checked_number, choose
 from hushgraph.distributed import edges as edge_files
@@ -220,7 +221,7 @@ class _Job:
         n = graph.n if graph is not None else count_nodes(n, pieces, columns, coords)
         if n == 0:
             msg = "the graph has no nodes: there is nothing to prepare"
-            raise ValueError(msg)
+            raise InputError(msg)
         entries = graph.adjacency.nnz if graph is not None else 2 * sum(piece[3] for piece in pieces)
         weighted = columns.weight is not None if graph is None else not graph.is_unweighted
         asked = partitions_for(n, entries, weighted, method, memory, settings.n_scales) if partitions is None else partitions
@@ -283,11 +284,14 @@ def count_nodes(n, pieces, columns, coords) -> int:
         msg = (
             f"the edges name node {least - 1}; expected numbers from 0 to at most {MAX_NODES - 1}, without gaps; renumber the nodes"
         )
-        raise ValueError(msg)
+        raise InputError(msg)
     edges = sum(piece[3] for piece in pieces)
     if n is None and coords is None and least > 4 * max(edges, 1):
-        msg = f"the edges name node {least - 1}, but they are only {edges:,}: most nodes between have none; renumber the nodes without gaps, or say n={least} if that is meant"
-        raise ValueError(msg)
+        msg = (
+            "the edges name node {}, but they are only {:,}: most nodes between have none; renumber the nodes without gaps, or say {n=}{} if "
+            "that is meant"
+        )
+        raise InputError(Sentence(msg, least - 1, edges, least))
     n = (least if coords is None else len(coords)) if n is None else n
     return checked_count("n", n, least, MAX_NODES, note=f" (the edges name node {least - 1})")
 
@@ -299,8 +303,8 @@ def coords_of(coords):
     try:
         return read_array(Path(coords), whole=False)
     except (ValueError, EOFError) as error:
-        msg = f"coords must be a .npy file with two or three numbers for each node; {coords} is none; save them with numpy.save"
-        raise ValueError(msg) from error
+        msg = "{coords} must be a .npy file with two or three numbers for each node; {} is none; save them with numpy.save"
+        raise InputError(Sentence(msg, coords)) from error
 
 
 def _changed(work: Path, stated: dict[str, Any]) -> list[str] | None:
@@ -308,14 +312,14 @@ def _changed(work: Path, stated: dict[str, Any]) -> list[str] | None:
     begun = read_json(work / BEGUN)
     if begun is None:
         if work.exists() and any(path.name != "lock" and not is_draft(path) for path in work.iterdir()):
-            msg = f"workdir must be a new or empty folder, or one that prepare() began; {work} holds other files"
-            raise ValueError(msg)
+            msg = "{workdir} must be a new or empty folder, or one that {prepare()} began; {} holds other files"
+            raise InputError(Sentence(msg, work))
         return None
     other = sorted(name for name in stated if begun.get(name) != stated[name])
     if other and ((work / "manifest.json").exists() or not (work / REFUSED).exists()):
         why = " (source: other edges, or edge files that changed since)" if "source" in other else ""
         msg = f"{work} holds another preparation: {', '.join(other)} differ{why}; choose another folder, or remove this one"
-        raise ValueError(msg)
+        raise InputError(msg)
     return other
 
 

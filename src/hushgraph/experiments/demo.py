@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from hushgraph._errors import FileThereError
 from hushgraph.checks import checked_count
 from hushgraph.contents import extra
 from hushgraph.datasets.generated import city
@@ -110,7 +111,7 @@ def _cleared(folder: Path) -> Path:
     if folder.is_dir() and any(folder.iterdir()):
         if {path.name for path in folder.iterdir()} - ours or not _is_demo_ledger(folder / "budget.db"):
             msg = f"{str(folder)!r} holds other files; give the demo a folder of its own"
-            raise FileExistsError(msg)
+            raise FileThereError(msg)
         shutil.rmtree(folder)
     folder.mkdir(parents=True, exist_ok=True)
     return folder

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 import hushgraph
+from hushgraph._errors import InputError
 from hushgraph.checks import choose
 from hushgraph.contents import extra
 from hushgraph.denoise import Method
@@ -128,7 +129,7 @@ def publish(folder: Path, docs: Path) -> Path:
     text = (folder / "reproduction.md").read_text(encoding="utf-8")
     if missing or text.startswith("# Smoke test"):
         msg = f"only a whole run on real data is published; missing: {', '.join(missing) or 'real data'}; run all, without --smoke"
-        raise ValueError(msg)
+        raise InputError(msg)
     images = docs / "images" / "reproduction"
     images.mkdir(parents=True, exist_ok=True)
     for picture in sorted(folder.glob("*.png")):
