@@ -33,7 +33,6 @@ from hushgraph.spectrum import Spectrum, laplacian_spectrum
 from hushgraph.symmetric import SymmetricRows, symmetric_rows
 
 LaplacianKind = Literal["combinatorial", "normalized", "random_walk"]
-METRES_PER_DEGREE = 111_320.0, 110_540.0  # of longitude at the equator, of latitude
 
 
 @dataclass(frozen=True, eq=False)
