@@ -22,6 +22,7 @@ from hushgraph.checks import (
 )
 from hushgraph.frame import Frame
 from hushgraph.graph import Graph, checked_graph
+from hushgraph.labelled import is_labelled
 from hushgraph.observation import Noisy
 from hushgraph.progress import Watcher, checked_watcher, nth, timed, watching
 from hushgraph.result import Denoised, NodeRisk, like_input, per_signal
@@ -75,9 +76,9 @@ def denoise(
 
     Parameters
     ----------
-    noisy : array (n,) or (n, m), pandas Series, dict, or Noisy
-        Arrays go by position, Series and dicts by label; signals are columns. An array of CuPy is denoised on its GPU, and
-        so is the result.
+    noisy : array (n,) or (n, m), Mapping, Series, DataFrame, DataArray, or Noisy
+        Arrays go by position, all that has labels by label (see `Graph.align`); signals are columns, and the result has the form of the
+        input: a dict for a Mapping. A CuPy array is denoised on its GPU; the result is a CuPy array on the same GPU.
     sigma : float or (n,) array, optional
         Standard deviation of the noise, possibly one per node. Estimated, with a warning, if not given.
     method : {"auto", "let", "counts", "sgwt_deep", "sgwt_sure", "sgwt_scaled", "sgwt_exact", "sgwt_block", "sgwt_beta"}
@@ -345,7 +346,7 @@ def _values_and_sigma(graph: Graph, noisy, sigma, missing: Missing):
     if isinstance(noisy, Noisy):
         noisy, sigma = noisy.opened(graph, sigma)
     values = graph.align(noisy, missing_ok=missing != "error")
-    if sigma is not None and ((hasattr(sigma, "index") and hasattr(sigma, "to_numpy")) or isinstance(sigma, dict)):
+    if is_labelled(sigma):
         sigma = graph.aligned("sigma", sigma)
     if missing != "error" and np.shape(sigma) == values.shape[:1] and np.asarray(sigma).dtype.kind == "f":
         lost = np.isnan(values).reshape(len(values), -1).any(axis=1)

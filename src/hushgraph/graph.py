@@ -6,7 +6,7 @@ L = D - W, L_norm = D^-1/2 L D^-1/2, L_rw = D^-1 L (paper, Sec. II-A and II-C); 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, get_args
@@ -25,10 +25,11 @@ from hushgraph.adjacency import (
     checked_weights,
     node_count,
 )
-from hushgraph.checks import as_array, by_label, checked_number, checked_real_array, checked_size, choose, is_count
+from hushgraph.checks import as_array, checked_number, checked_real_array, checked_size, choose, is_count
 from hushgraph.edge_table import EdgeTable, checked_names
 from hushgraph.interop import geopandas_edges, igraph_edges, networkx_edges, node_names, pyg_edges
 from hushgraph.kernels.layout import Layout, prepare
+from hushgraph.labelled import in_node_order, is_labelled
 from hushgraph.spectrum import Spectrum, laplacian_spectrum
 from hushgraph.symmetric import SymmetricRows, symmetric_rows
 
@@ -355,17 +356,15 @@ class Graph:
     def align(self, signal, *, missing_ok: bool = False) -> np.ndarray:
         """Values in node order, shape (n,) or (n, m), float32 or float64.
 
-        Plain arrays go by position; pandas objects and dicts are matched to `labels`, or to 0..n-1 without labels.
+        Plain arrays go by position. Mappings, Series and DataFrames of pandas (by their index), DataArrays of xarray (by the index of the
+        dimension "node", or else of the first) and tables of polars and pyarrow (by their column "node") are matched to `labels`, or to 0..n-1
+        without labels; a missing or extra label is an error.
         """
         return self.aligned("signal", signal, missing_ok=missing_ok)
 
     def aligned(self, name: str, signal, *, missing_ok: bool = False) -> np.ndarray:
         """`align` of something that errors call by that name."""
-        if isinstance(signal, Mapping):
-            signal = by_label(name, node_names(self), list(signal), checked_real_array(name, list(signal.values())))
-        elif hasattr(signal, "index") and hasattr(signal, "to_numpy"):
-            signal = by_label(name, node_names(self), list(signal.index), checked_real_array(name, _numbers_of(signal)))
-        values = checked_real_array(name, signal)
+        values = checked_real_array(name, in_node_order(name, signal, node_names(self)) if is_labelled(signal) else signal)
         if values.ndim not in (1, 2) or values.shape[0] != self.n:
             hint = "; pass Y.T if signals are rows" if values.ndim == 2 and values.shape[1] == self.n else ""
             msg = f"{name} needs one row per node: expected ({self.n},) or ({self.n}, m), got {values.shape}{hint}"
@@ -375,13 +374,6 @@ class Graph:
             raise ValueError(msg)
         hint = "; clean them, or see missing='drop' and 'fill' of denoise"
         return checked_size(name, values, missing_ok=missing_ok, hint=hint, rows=lambda: node_names(self))
-
-
-def _numbers_of(table) -> np.ndarray:
-    """Values of a Series or DataFrame; pandas' own integers and floats may hold NA, which becomes NaN."""
-    values = table.to_numpy()
-    kinds = {getattr(dtype, "kind", "O") for dtype in (table.dtypes if table.ndim == 2 else [table.dtype])}
-    return table.to_numpy(dtype=np.float64, na_value=np.nan) if values.dtype == object and kinds <= set("fiub") else values
 
 
 def checked_graph(graph) -> Graph:

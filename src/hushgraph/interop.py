@@ -6,6 +6,7 @@ united, parallel edges are one edge, self-loops are dropped.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from hushgraph.adjacency import affinities, label_array, one_of
 from hushgraph.checks import as_array, checked_number, is_number, shown
 from hushgraph.contents import extra
 from hushgraph.edge_table import EdgeTable, is_lonlat
+from hushgraph.labelled import is_labelled
 
 # ---- in -------------------------------------------------------------------------------------------------------------
 
@@ -189,7 +191,7 @@ def signal_columns(graph, signals, *, name: str = "signal") -> dict[str, np.ndar
     """One column of node values for each name: of a dict of name -> (n,) values, or of bare values, which get that name."""
     if signals is None:
         return {}
-    named = isinstance(signals, dict) and all(isinstance(key, str) and _is_column(value) for key, value in signals.items())
+    named = isinstance(signals, Mapping) and all(isinstance(key, str) and _is_column(value) for key, value in signals.items())
     columns = {key: graph.aligned(key, values, missing_ok=True) for key, values in (signals if named else {name: signals}).items()}
     for key, values in columns.items():
         if values.ndim != 1:
@@ -199,7 +201,7 @@ def signal_columns(graph, signals, *, name: str = "signal") -> dict[str, np.ndar
 
 
 def _is_column(values) -> bool:
-    return isinstance(values, dict) or np.ndim(as_array(values)) > 0
+    return is_labelled(values) or np.ndim(as_array(values)) > 0
 
 
 def _place_columns(graph) -> dict[str, np.ndarray]:
