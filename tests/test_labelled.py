@@ -91,7 +91,7 @@ def test_polars_without_nodes(graph):
     polars = pytest.importorskip("polars")
     frame = polars.DataFrame({"osmid": range(36), "value": Y})
     for wrong in (frame, frame.select("value")):
-        with pytest.raises(ValueError, match="is a DataFrame with . columns; expected one that is called 'node'"):
+        with pytest.raises(ValueError, match=r"is a DataFrame with . columns; expected one that is called 'node'"):
             graph.align(wrong)
     with pytest.raises(TypeError, match=r"pass signal\.collect\(\)"):
         graph.align(frame.lazy())

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, Literal, get_args
 
@@ -304,9 +304,35 @@ class Graph:
         return self.memo[key]
 
     def free_device(self) -> None:
-        """Give back the memory that this graph holds on a GPU; the next call that needs it there uploads it again."""
-        for key in [key for key in self.memo if "device" in str(key)]:
-            del self.memo[key]
+        """Give back the memory that this graph, and the products and parts kept with it, hold on a GPU.
+
+        The next call that needs it there uploads it again.
+        """
+        for key, value in list(self.memo.items()):
+            if "device" in str(key):
+                del self.memo[key]
+            for part in value if isinstance(value, tuple) else (value,):
+                if isinstance(part, Graph):
+                    part.free_device()
+
+    def forget(self) -> None:
+        """Give back the memory of everything that was worked out for this graph, here and on a GPU.
+
+        That is degrees, row orders, spectra, eigenvectors, filters, surroundings, products with paths and parts without missing values. The
+        graph itself stays; what is needed again is worked out again, with the same bits.
+
+        Examples
+        --------
+        >>> import hushgraph as hg
+        >>> graph = hg.datasets.grid(20, 20)
+        >>> bound = graph.lambda_upper
+        >>> graph.forget()
+        >>> graph.lambda_upper == bound
+        True
+        """
+        self.memo.clear()
+        for name in self.__dict__.keys() - {own.name for own in fields(self)}:
+            del self.__dict__[name]  # cached properties
 
     @cached_property
     def root_degrees(self) -> np.ndarray:

@@ -13,7 +13,12 @@ import numpy as np
 from hushgraph.checks import by_label, checked_real_array
 from hushgraph.contents import extra
 
-NODE_COLUMNS = ("node", "id", "label", "__index_level_0__")  # that name the nodes in a table without an index; the last is pandas' own
+NODE_COLUMNS = (
+    "node",
+    "id",
+    "label",
+    "__index_level_0__",
+)  # that name the nodes in a table without an index; the last is pandas' own
 
 
 def is_labelled(values) -> bool:
@@ -56,7 +61,7 @@ def in_form_of(model, nodes: list, values) -> Any:
     """Values in the order of `nodes` in the form and order of `model`; a Mapping becomes a dict, arrays stay as they are."""
     if not is_labelled(model):
         return values
-    labels, rows = labels_and_values("signal", model)
+    labels, _ = labels_and_values("signal", model)
     place = {node: i for i, node in enumerate(nodes)}
     ordered = values if labels is None else values[[place[label] for label in labels]]
     if isinstance(model, Mapping):
