@@ -128,11 +128,9 @@ def denoise(
     >>> bool(hg.snr(clean, result.signal) > hg.snr(clean, noisy) + 6)
     True
     """
-    choose("method", method, get_args(Method))
-    _check_settings(rule, beta, level, candidates, n_probes, law, seed)
-    for name, flag in (("nonnegative", nonnegative), ("integer", integer)):
-        choose(name, flag, (True, False))
-    choose("refine", refine, (True, False, None))
+    settings = Settings(method, frame, weights, rule, beta, level, candidates, n_probes, law, seed, nonnegative, refine)
+    check_settings(settings)
+    choose("integer", integer, (True, False))
     choose("missing", missing, get_args(Missing))
     if on_device(noisy):
         _refuse_on_device(method, missing)
@@ -141,8 +139,7 @@ def denoise(
     values, sigma = _values_and_sigma(checked_graph(graph), noisy, sigma, missing)
     frame = frame if frame is None else checked_frame_of(graph, frame)
     weights = weights if weights is None else checked_real_array("weights", weights)
-    settings = Settings(method, frame, weights, rule, beta, level, candidates, n_probes, law, seed, nonnegative, refine)
-    _check_fit(settings)
+    settings = replace(settings, frame=frame, weights=weights)
     paths = _column_graphs(columns, noisy, values)
     if paths and method == "counts":
         msg = (
@@ -328,15 +325,19 @@ def _check_fit(settings: Settings) -> None:
         raise ValueError(msg)
 
 
-def _check_settings(rule, beta, level, candidates, n_probes, law, seed):
-    """Complain before any work is done."""
-    sure_exponent(rule, beta)
-    choose("level", level, get_args(Level))
-    choose("candidates", candidates, get_args(Candidates))
-    choose("law", law, get_args(Law))
-    if n_probes is not None:
-        checked_count("n_probes", n_probes, 1)
-    checked_seed(seed)
+def check_settings(settings: Settings) -> None:
+    """Refuse settings that are wrong or do not go together, before any work is done."""
+    choose("method", settings.method, get_args(Method))
+    sure_exponent(settings.rule, settings.beta)
+    choose("level", settings.level, get_args(Level))
+    choose("candidates", settings.candidates, get_args(Candidates))
+    choose("law", settings.law, get_args(Law))
+    if settings.n_probes is not None:
+        checked_count("n_probes", settings.n_probes, 1)
+    checked_seed(settings.seed)
+    choose("nonnegative", settings.nonnegative, (True, False))
+    choose("refine", settings.refine, (True, False, None))
+    _check_fit(settings)
 
 
 def _values_and_sigma(graph: Graph, noisy, sigma, missing: Missing):
