@@ -111,7 +111,7 @@ def one_of(*, weight, distance):
 
 def check_all_given(absent: int, total: int, attribute):
     if absent:
-        msg = f"{absent} of {total} edges have no attribute {attribute!r}"
+        msg = f"{absent} of {total} edges have no attribute {attribute!r}; give it to all, name another, or leave weights out: weight=False"
         raise ValueError(msg)
 
 

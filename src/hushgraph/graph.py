@@ -27,7 +27,7 @@ from hushgraph.adjacency import (
 )
 from hushgraph.checks import as_array, checked_number, checked_real_array, checked_size, choose, is_count
 from hushgraph.edge_table import EdgeTable, checked_names
-from hushgraph.interop import geopandas_edges, igraph_edges, networkx_edges, node_names, pyg_edges
+from hushgraph.interop import USUAL_AXES, geopandas_edges, igraph_edges, networkx_edges, node_names, pyg_edges
 from hushgraph.kernels.layout import Layout, prepare
 from hushgraph.labelled import in_node_order, is_labelled
 from hushgraph.spectrum import Spectrum, laplacian_spectrum
@@ -129,12 +129,12 @@ class Graph:
 
     @classmethod
     def from_networkx(
-        cls, G, *, weight=None, distance=None, duplicates: Duplicates = "error", coords=("x", "y"), crs=None
+        cls, G, *, weight=None, distance=None, duplicates: Duplicates = "error", coords=USUAL_AXES, crs=None
     ) -> Graph:
         """Graph from any networkx graph, OSMnx street networks included; node names become labels.
 
-        Unweighted by default; directions are united, parallel edges are one edge, self-loops are dropped.
-        `weight` names an edge attribute that is an affinity; `distance` names one that is a length d, which becomes
+        Unweighted by default, unless `interop.to_networkx` made it: then weights are as they were, and weight=False leaves them out.
+        Directions are united, parallel edges are one edge, self-loops are dropped. `weight` names an edge attribute that is an affinity; `distance` names one that is a length d, which becomes
         the affinity mean(d) / d. `coords` names node attributes; they are used when every node has them. They are
         longitude and latitude if `crs` or the graph's own attribute "crs" says so (EPSG:4326).
         """
@@ -142,27 +142,34 @@ class Graph:
         return cls.from_table(table, duplicates=duplicates)
 
     @classmethod
-    def from_igraph(cls, g, *, weight=None, distance=None, duplicates: Duplicates = "error", coords=None, crs=None) -> Graph:
-        """Graph from an igraph.Graph; vertex names, if any, become labels. Same meaning as `from_networkx`."""
+    def from_igraph(cls, g, *, weight=None, distance=None, duplicates: Duplicates = "error", coords=USUAL_AXES, crs=None) -> Graph:
+        """Graph from an igraph.Graph; vertex names, if any, become labels.
+
+        Same meaning as `from_networkx`: `coords` names vertex attributes, which are used when every vertex has them; or it is an (n, 2) or
+        (n, 3) array.
+        """
         table = igraph_edges(g, weight=weight, distance=distance, coords=coords, crs=crs)
         return cls.from_table(table, duplicates=duplicates)
 
     @classmethod
     def from_geopandas(
-        cls, edges, *, weight=None, distance=None, tolerance: float = 0.0, duplicates: Duplicates = "error"
+        cls, edges, *, nodes=None, weight=None, distance=None, tolerance: float = 0.0, duplicates: Duplicates = "error"
     ) -> Graph:
-        """Graph from a GeoDataFrame of LineStrings; nodes are their ends, in the order in which they are met.
+        """Graph from a GeoDataFrame of LineStrings; nodes are their ends, in the order in which they are met, or those of `nodes`.
 
         Parameters
         ----------
         edges : geopandas.GeoDataFrame
             Its own crs says whether coordinates are longitude and latitude (EPSG:4326).
+        nodes : geopandas.GeoDataFrame, optional
+            Points with labels as their index; edges name two of them as source and target, or u and v, in columns or in their index, as
+            those of `interop.to_geopandas` and of OSMnx do. Ends of lines are not looked at then.
         weight, distance : str, optional
             A column with affinities or lengths, as for `from_networkx`; distance="geometry" takes the lengths of the lines.
         tolerance : float
             Ends no further apart than this, in the unit of the coordinates, are one node; 0: only equal ones.
         """
-        table = geopandas_edges(edges, weight=weight, distance=distance, tolerance=tolerance)
+        table = geopandas_edges(edges, nodes=nodes, weight=weight, distance=distance, tolerance=tolerance)
         return cls.from_table(table, duplicates=duplicates)
 
     @classmethod
