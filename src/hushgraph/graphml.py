@@ -187,7 +187,8 @@ def read_plain(path: Path, *, weight, distance) -> EdgeTable | None:
         start = min((place for place in map(first.find, (b"<node", b"<edge")) if place >= 0), default=0)
         reader = _around(first[:start], b"</graph></graphml>", _GraphML(path, weight, distance))
         names = {name for _, name in reader.keys.values()}
-        if names.intersection(_NAMES) and first[start:].startswith(b'<node id="n0"'):
+        named = any(whose != "edge" and name in _NAMES for whose, name in reader.keys.values())
+        if named and first[start:].startswith(b'<node id="n0"'):
             return None  # of igraph: labels may be data
         axes = [axis for axis in _AXES if axis in names]
         rows = plain_rows(chain([first[start:]], blocks), _roles(reader, axes), len(axes))
