@@ -200,6 +200,40 @@ def test_a_graph_gives_its_memory_back(cp, seen):
     np.testing.assert_array_equal(hg.denoise(graph, cp.asarray(noisy[:, 0]), sigma=3, method="let").on_host().signal, first.signal)
 
 
+def device_arrays(value, cp, met: set[int]) -> int:
+    """How many arrays on the device can be reached from a value."""
+    if id(value) in met or isinstance(value, str | bytes | int | float | np.ndarray | type(None)):
+        return 0
+    met.add(id(value))
+    if isinstance(value, cp.ndarray):
+        return 1
+    inside = (
+        value.values()
+        if isinstance(value, dict)
+        else value
+        if isinstance(value, list | tuple)
+        else getattr(value, "__dict__", {}).values()
+    )
+    return sum(device_arrays(part, cp, met) for part in list(inside))
+
+
+@pytest.mark.parametrize("give_back", ["free_device", "forget"])
+def test_products_give_their_memory_back(cp, seen, give_back):
+    _, _, noisy = seen
+    graph, there = hg.datasets.city(700), cp.asarray(noisy)
+
+    def denoised():
+        return hg.denoise(graph, there, sigma=3, method="let", columns="path").on_host().signal
+
+    first = denoised()
+    assert any("product" in str(key) for key in graph.memo)
+    assert device_arrays(graph, cp, set()) > 0
+    getattr(graph, give_back)()
+    assert device_arrays(graph, cp, set()) == 0
+    assert any("product" in str(key) for key in graph.memo) == (give_back == "free_device")
+    np.testing.assert_array_equal(denoised(), first)
+
+
 def test_unknown_sigma(cp, seen):
     graph, _, noisy = seen
     with pytest.warns(UserWarning, match="sigma was not given"):

@@ -129,7 +129,7 @@ def test_degrees_become_metres_and_planar_units_stay_unknown():
     edges = [[0, 1], [1, 2], [2, 3]]
     graph = hg.Graph.from_edges(edges, coords=square, crs="lonlat")
     place, metres = planar_places(graph)
-    np.testing.assert_allclose(np.ptp(place, axis=0), [556.6, 1105.4], rtol=2e-3)
+    np.testing.assert_allclose(np.ptp(place, axis=0), [555.9, 1111.95], rtol=1e-4)
     assert metres == 1.0
     assert pack_graph(hg.Graph.from_edges(edges, coords=square), np.arange(4))["metres"] is None
 
@@ -138,7 +138,7 @@ def test_a_scale_bar_is_told_the_latitudes_and_no_unit_is_invented(city, tmp_pat
     graph = hg.Graph.from_edges([[0, 1]], coords=[[10, 40], [10, 60]], crs="lonlat")
     packed = pack_graph(graph, np.arange(2), metres=5.0)
     assert packed["metres"] == 1.0  # degrees have a length of their own
-    assert packed["latitude"] == {"south": 40.0, "true": 50.0, "degree": pytest.approx(110_540)}
+    assert packed["latitude"] == {"south": 40.0, "true": 50.0, "degree": pytest.approx(111_195.08)}
     for metres in (None, 2.5):
         planar = data_of(written(tmp_path, *city, metres=metres))["graph"]
         assert (planar["metres"], planar["latitude"]) == (metres, None)

@@ -112,8 +112,8 @@ def one_of(*, weight, distance):
 
 def check_all_given(absent: int, total: int, attribute):
     if absent:
-        msg = f"{absent} of {total} edges have no attribute {attribute!r}"
-        raise InputError(msg)
+        advice = "{} of {} edges have no attribute {!r}; give it to all, name another, or leave weights out: {weight=False}"
+        raise InputError(Sentence(advice, absent, total, attribute))
 
 
 def affinities(values, attribute, pairs, *, is_distance: bool):

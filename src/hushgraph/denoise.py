@@ -22,6 +22,7 @@ from hushgraph.checks import (
 )
 from hushgraph.frame import Frame
 from hushgraph.graph import Graph, checked_graph
+from hushgraph.labelled import is_labelled
 from hushgraph.observation import Noisy
 from hushgraph.progress import Watcher, checked_watcher, nth, timed, watching
 from hushgraph.result import Denoised, NodeRisk, like_input, per_signal
@@ -75,9 +76,9 @@ def denoise(
 
     Parameters
     ----------
-    noisy : array (n,) or (n, m), pandas Series, dict, or Noisy
-        Arrays go by position, Series and dicts by label; signals are columns. An array of CuPy is denoised on its GPU, and
-        so is the result.
+    noisy : array (n,) or (n, m), Mapping, Series, DataFrame, DataArray, or Noisy
+        Arrays go by position, all that has labels by label (see `Graph.align`); signals are columns, and the result has the form of the
+        input: a dict for a Mapping. A CuPy array is denoised on its GPU; the result is a CuPy array on the same GPU.
     sigma : float or (n,) array, optional
         Standard deviation of the noise, possibly one per node. Estimated, with a warning, if not given.
     method : {"auto", "let", "counts", "sgwt_deep", "sgwt_sure", "sgwt_scaled", "sgwt_exact", "sgwt_block", "sgwt_beta"}
@@ -127,11 +128,9 @@ def denoise(
     >>> bool(hg.snr(clean, result.signal) > hg.snr(clean, noisy) + 6)
     True
     """
-    choose("method", method, get_args(Method))
-    _check_settings(rule, beta, level, candidates, n_probes, law, seed)
-    for name, flag in (("nonnegative", nonnegative), ("integer", integer)):
-        choose(name, flag, (True, False))
-    choose("refine", refine, (True, False, None))
+    settings = Settings(method, frame, weights, rule, beta, level, candidates, n_probes, law, seed, nonnegative, refine)
+    check_settings(settings)
+    choose("integer", integer, (True, False))
     choose("missing", missing, get_args(Missing))
     if on_device(noisy):
         _refuse_on_device(method, missing)
@@ -140,8 +139,7 @@ def denoise(
     values, sigma = _values_and_sigma(checked_graph(graph), noisy, sigma, missing)
     frame = frame if frame is None else checked_frame_of(graph, frame)
     weights = weights if weights is None else checked_real_array("weights", weights)
-    settings = Settings(method, frame, weights, rule, beta, level, candidates, n_probes, law, seed, nonnegative, refine)
-    _check_fit(settings)
+    settings = replace(settings, frame=frame, weights=weights)
     paths = _column_graphs(columns, noisy, values)
     if paths and method == "counts":
         msg = (
@@ -327,15 +325,19 @@ def _check_fit(settings: Settings) -> None:
         raise ValueError(msg)
 
 
-def _check_settings(rule, beta, level, candidates, n_probes, law, seed):
-    """Complain before any work is done."""
-    sure_exponent(rule, beta)
-    choose("level", level, get_args(Level))
-    choose("candidates", candidates, get_args(Candidates))
-    choose("law", law, get_args(Law))
-    if n_probes is not None:
-        checked_count("n_probes", n_probes, 1)
-    checked_seed(seed)
+def check_settings(settings: Settings) -> None:
+    """Refuse settings that are wrong or do not go together, before any work is done."""
+    choose("method", settings.method, get_args(Method))
+    sure_exponent(settings.rule, settings.beta)
+    choose("level", settings.level, get_args(Level))
+    choose("candidates", settings.candidates, get_args(Candidates))
+    choose("law", settings.law, get_args(Law))
+    if settings.n_probes is not None:
+        checked_count("n_probes", settings.n_probes, 1)
+    checked_seed(settings.seed)
+    choose("nonnegative", settings.nonnegative, (True, False))
+    choose("refine", settings.refine, (True, False, None))
+    _check_fit(settings)
 
 
 def _values_and_sigma(graph: Graph, noisy, sigma, missing: Missing):
@@ -345,7 +347,7 @@ def _values_and_sigma(graph: Graph, noisy, sigma, missing: Missing):
     if isinstance(noisy, Noisy):
         noisy, sigma = noisy.opened(graph, sigma)
     values = graph.align(noisy, missing_ok=missing != "error")
-    if sigma is not None and ((hasattr(sigma, "index") and hasattr(sigma, "to_numpy")) or isinstance(sigma, dict)):
+    if is_labelled(sigma):
         sigma = graph.aligned("sigma", sigma)
     if missing != "error" and np.shape(sigma) == values.shape[:1] and np.asarray(sigma).dtype.kind == "f":
         lost = np.isnan(values).reshape(len(values), -1).any(axis=1)

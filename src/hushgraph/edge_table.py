@@ -26,6 +26,9 @@ class EdgeTable(NamedTuple):
 
 ENDS = (("source", "target"), ("from", "to"), ("src", "dst"), ("u", "v"))  # how columns with the ends of edges are called
 PLACES = (("x", "y", "z"), ("lon", "lat"), ("x", "y"))  # how attributes with the place of a node are called
+# What a graph of ours says of itself as attributes in other packages and in GraphML, all text: labels are none, int or text; the edge
+# attribute that is an affinity; the node attributes that are coordinates, where they are not x and y.
+LABELS_HINT, WEIGHT_HINT, COORDS_HINT = "hushgraph_labels", "hushgraph_weight", "hushgraph_coords"
 LONGEST_LABEL = 4096  # characters
 MOST_LABEL_BYTES = 1 << 34
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}", re.ASCII)

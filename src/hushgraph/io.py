@@ -104,11 +104,19 @@ def read_graph(
     return Graph.from_table(table, duplicates=duplicates)
 
 
-def write_graph(path, graph: Graph) -> Path:
+def write_graph(path, graph: Graph, *, for_osmnx: bool = False) -> Path:
     """Write a graph as .npz, .graphml, .csv, .tsv, .mtx or .parquet, with .gz if wanted; `read_graph` gives the same graph.
 
     Labels, if there are any, must be all integers or all text. Only .npz and .graphml keep the coordinates. Weights that are all 1
     are not written.
+
+    Parameters
+    ----------
+    path : str or Path
+    graph : Graph
+    for_osmnx : bool
+        Write .graphml that `osmnx.load_graphml` reads: values declared as text, and each edge in both directions. Other packages then read text
+        where they would read numbers. Labels must be integers, or else be asked for with node_dtypes={"osmid": str}.
 
     Examples
     --------
@@ -122,6 +130,9 @@ def write_graph(path, graph: Graph) -> Path:
     path, graph = Path(path), checked_graph(graph)
     endings = {ending: kind for ending, kind in _ENDINGS.items() if kind in ("npz", "graphml", "csv", "tsv", "mtx", "parquet")}
     kind = _format_of(path, endings, None)
+    if choose("for_osmnx", for_osmnx, (True, False)) and kind != "graphml":
+        msg = f"for_osmnx=True is for GraphML, which OSMnx reads; got {path.name}; choose a name that ends in .graphml"
+        raise ValueError(msg)
     pairs, weights = upper_edges(graph)
     kept = None if graph.is_unweighted else weights
     table = EdgeTable(pairs, graph.n, kept, graph.coords, graph.crs, graph.labels)
@@ -130,8 +141,10 @@ def write_graph(path, graph: Graph) -> Path:
             write_edge_list(file, pairs, kept, graph.labels, graph.n, delimiter=_DELIMITERS[kind] or ",")
         elif kind == "mtx":
             write_matrix(file, pairs, kept, graph.labels, graph.n)
+        elif kind == "graphml":
+            write_graphml(file, table, for_osmnx=for_osmnx)
         else:
-            {"npz": write_npz, "graphml": write_graphml, "parquet": write_parquet}[kind](file, table)
+            {"npz": write_npz, "parquet": write_parquet}[kind](file, table)
     return path
 
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from hushgraph._errors import InputError
 from hushgraph.checks import checked_real_array, checked_size
+from hushgraph.labelled import labels_and_values
 from hushgraph.observation import refuse_release
 
 
@@ -48,8 +49,8 @@ def mse(truth, estimate) -> float | np.ndarray:
 def _checked_pair(truth, estimate) -> tuple[np.ndarray, np.ndarray]:
     refuse_release("truth", truth)
     refuse_release("estimate", estimate)
-    labels = [part.index for part in (truth, estimate) if hasattr(part, "to_numpy") and hasattr(part, "index")]
-    if len(labels) == 2 and list(labels[0]) != list(labels[1]):
+    (labels, truth), (others, estimate) = labels_and_values("truth", truth), labels_and_values("estimate", estimate)
+    if labels is not None and others is not None and labels != others:
         msg = "truth and estimate have different labels (index), or in another order; reindex one like the other"
         raise InputError(msg)
     truth, estimate = (

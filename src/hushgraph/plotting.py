@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 import numpy as np
 
 from hushgraph._errors import InputError, InputTypeError
+from hushgraph._geodesy import LocalPlane
 from hushgraph.arrays import on_host
 from hushgraph.checks import as_number, checked_number, choose, shown
 from hushgraph.contents import extra
@@ -197,12 +198,15 @@ def checked_axes(ax):
 
 
 def places(graph: Graph) -> np.ndarray:
-    """The first two coordinates of every node."""
+    """The first two coordinates of every node; longitudes do not jump where a map passes 180 degrees."""
     checked_graph(graph)
     if graph.coords is None:
         msg = "a map needs the places of the nodes; this graph has no coords, so build it with coords= (one row per node)"
         raise InputError(msg)
-    return graph.coords[:, :2]
+    if graph.crs != "lonlat":
+        return graph.coords[:, :2]
+    plane = LocalPlane.around(graph.coords)
+    return plane.degrees(plane.metres(graph.coords[:, 0], graph.coords[:, 1]))
 
 
 def _edge_values(graph: Graph, signal, *, missing_ok: bool = False) -> tuple[np.ndarray, np.ndarray]:
@@ -309,7 +313,7 @@ def _draw_edges(ax: Axes, graph: Graph, ends, middle, norm, cmap, linewidth: flo
 
 def _aspect(graph: Graph) -> float:
     """Height of one unit of y over the width of one unit of x."""
-    return 1 / np.cos(np.radians(places(graph)[:, 1].mean())) if graph.crs == "lonlat" and graph.n else 1.0
+    return 1 / LocalPlane.around(graph.coords).shrinkage if graph.crs == "lonlat" and graph.coords is not None else 1.0
 
 
 def _frame_map(ax: Axes, graph: Graph, title: str | None, credit: str | None, *, small: bool = False):

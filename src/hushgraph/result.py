@@ -14,8 +14,9 @@ from scipy import sparse
 
 from hushgraph.arrays import beside, on_device, on_host
 from hushgraph.checks import checked_count
-from hushgraph.contents import extra
 from hushgraph.graph import Graph
+from hushgraph.interop import node_names
+from hushgraph.labelled import in_form_of, labels_and_values, pandas_module
 
 HOPS = 16
 
@@ -111,7 +112,8 @@ class Denoised:
         if self.node_risk is None:
             msg = "this result does not hold the terms of its risk; take one that denoise returned"
             raise ValueError(msg)
-        return in_form_of(self.signal, self.labels, self.node_risk.expected_error(hops=hops))
+        error = self.node_risk.expected_error(hops=hops)
+        return in_form_of(self.signal, list(range(len(error))) if self.labels is None else self.labels.tolist(), error)
 
     def on_host(self) -> Denoised:
         """The same with NumPy's arrays; a result on a GPU is copied, any other stays as it is."""
@@ -125,8 +127,8 @@ class Denoised:
         pandas = pandas_module()
         if isinstance(self.signal, pandas.Series | pandas.DataFrame):
             return self.signal
-        values = list(self.signal.values()) if isinstance(self.signal, dict) else on_host(self.signal)
-        index = list(self.signal) if isinstance(self.signal, dict) else self.labels
+        index, values = labels_and_values("signal", on_host(self.signal))
+        index = self.labels if index is None else index
         return pandas.Series(values, index=index) if np.ndim(values) == 1 else pandas.DataFrame(values, index=index)
 
 
@@ -155,23 +157,4 @@ def per_signal(values, ndim: int):
 
 def like_input(graph: Graph, noisy, signal):
     """`in_form_of` what the caller passed."""
-    return in_form_of(noisy, graph.labels, signal)
-
-
-def in_form_of(model, labels: np.ndarray | None, values):
-    """Values in node order in the form of `model`: a Series or DataFrame in its order, a dict in its order, arrays as they are."""
-    table = hasattr(model, "index") and hasattr(model, "to_numpy")
-    if not table and not isinstance(model, dict):
-        return values
-    names = list(range(len(values))) if labels is None else labels.tolist()
-    if isinstance(model, dict):
-        place = {name: i for i, name in enumerate(names)}
-        return {name: values[place[name]] for name in model}
-    pandas = pandas_module()
-    if values.ndim == 1:
-        return pandas.Series(values, index=names, name=model.name).reindex(model.index)
-    return pandas.DataFrame(values, index=names, columns=model.columns).reindex(model.index)
-
-
-def pandas_module():
-    return extra("pandas", name="pandas", purpose="a Series or DataFrame")
+    return in_form_of(noisy, node_names(graph), signal)

@@ -10,6 +10,7 @@ from scipy.sparse import csgraph
 from scipy.spatial import cKDTree
 
 from hushgraph._errors import InputError
+from hushgraph._geodesy import planar_coords
 from hushgraph.checks import LARGEST, checked_count, checked_number, checked_seed, is_count, shown
 from hushgraph.graph import Graph, checked_graph
 
@@ -131,14 +132,14 @@ def piecewise_constant_signal(graph: Graph, *, n_pieces: int = 8, seed: int = 0)
     if graph.n == 0:
         return np.empty(0)
     if graph.coords is not None:
-        return levels[cKDTree(graph.coords[centres]).query(graph.coords)[1]]
+        place = planar_coords(graph.coords, graph.crs)
+        return levels[cKDTree(place[centres]).query(place)[1]]
     return levels[_nearest_by_edges(graph, centres)]
 
 
-def _unit_coords(place: np.ndarray, crs: str | None) -> np.ndarray:
-    """Coordinates scaled so that the longer side of the map is 1; the shape is kept."""
-    if crs == "lonlat":
-        place = place * [np.cos(np.radians(place[:, 1].mean())), *[1.0] * (place.shape[1] - 1)]
+def _unit_coords(coords: np.ndarray, crs: str | None) -> np.ndarray:
+    """Coordinates in a plane, scaled so that the longer side of the map is 1; the shape is kept."""
+    place = planar_coords(coords, crs)
     extent = np.ptp(place, axis=0).max(initial=0) if len(place) else 0.0
     return (place - place.min(axis=0)) / extent if extent > 0 else np.zeros_like(place)
 

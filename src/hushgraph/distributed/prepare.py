@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any, cast, get_args
 
 import numpy as np
+from scipy import sparse
 
 from hushgraph._errors import InputError, Sentence
 from hushgraph.adjacency import MAX_NODES, Duplicates
-from hushgraph.checks import checked_count, checked_number, choose
+from hushgraph.checks import checked_count, checked_number, choose, shown
 from hushgraph.distributed import edges as edge_files
 from hushgraph.distributed.bounds import last_step_below, spectrum_of
 from hushgraph.distributed.cut import By, Nodes, cut_for, sample_of, write_owners
@@ -102,9 +103,9 @@ def prepare(
 
     Parameters
     ----------
-    edges : Graph, or str, Path or list of them
-        A graph in memory, or parquet files with columns source and target (node numbers from 0) and possibly weight: a file, a
-        pattern, a folder, an address that fsspec knows.
+    edges : Graph, (m, 2) array, sparse matrix, or str, Path or list of them
+        A graph in memory, its edges as pairs of node numbers, or its adjacency matrix; or parquet files with columns source and target (node
+        numbers from 0) and possibly weight: a file, a pattern, a folder, an address that fsspec knows.
     workdir : str or Path
         Where all files go: a folder that every worker sees.
     n : int, optional
@@ -216,8 +217,9 @@ class _Job:
 
     @classmethod
     def of(cls, edges, work: Path, n, coords, partitions, by, memory, settings: _Settings, weight, method) -> _Job:
-        graph, pieces, columns = (edges, [], None) if isinstance(edges, Graph) else (None, *pieces_and_columns(edges, weight))
-        coords = graph.coords if graph is not None and coords is None else coords_of(coords)
+        coords = coords_of(coords)
+        graph, pieces, columns = graph_or_files(edges, weight, n, coords)
+        coords = graph.coords if graph is not None and coords is None else coords
         n = graph.n if graph is not None else count_nodes(n, pieces, columns, coords)
         if n == 0:
             msg = "the graph has no nodes: there is nothing to prepare"
@@ -265,9 +267,25 @@ class _Job:
         (self.work / REFUSED).unlink(missing_ok=True)
 
 
-def pieces_and_columns(edges, weight):
-    files = edge_files.files_of(edges)
-    return edge_files.pieces_of(files), edge_files.columns_of(files, weight)
+def graph_or_files(edges, weight, n, coords) -> tuple[Graph | None, list, Any]:
+    """(graph, [], None) of what is in memory, or (None, pieces of edge files, their columns)."""
+    if isinstance(edges, Graph):
+        return edges, [], None
+    if sparse.issparse(edges):
+        return Graph.from_scipy(edges, coords=coords), [], None
+    if edge_files.are_files(edges):
+        files = edge_files.files_of(edges)
+        return None, edge_files.pieces_of(files), edge_files.columns_of(files, weight)
+    if not (isinstance(edges, np.ndarray) or (isinstance(edges, list | tuple) and edges)):
+        msg = (
+            "edges must be a Graph, (m, 2) node numbers, a sparse matrix, or parquet files: a path, pattern, folder, address or a list of "
+            f"them; got {shown(edges)}"
+        )
+        raise TypeError(msg)
+    if weight:
+        msg = f"weight={weight!r} names a column of edge files; pairs of node numbers have none; pass a sparse matrix or a Graph with weights"
+        raise ValueError(msg)
+    return Graph.from_edges(edges, n=n, coords=coords), [], None
 
 
 def _identities(pieces) -> list:

@@ -18,6 +18,7 @@ from hushgraph.contents import extra
 from hushgraph.distributed.edges import are_files, located, opened, parquet, values_in
 from hushgraph.distributed.store import Output, pieces, read_array, room_for, settle
 from hushgraph.distributed.tasks import Run
+from hushgraph.labelled import in_node_order, is_labelled
 from hushgraph.observation import Noisy
 
 OLD = 86_400  # seconds after which a draft of a signal belongs to nobody
@@ -27,7 +28,7 @@ RUN = b"hushgraph.run"  # what a part file says of itself
 def taken(work: Path, source, n: int, name: str) -> Path:
     """The file in the work folder that holds these values, safely on disk; `source` is an array, a .npy file or parquet files."""
     if not are_files(source):
-        source = checked_real_array(name, source)
+        source = checked_real_array(name, in_node_order(name, source, list(range(n))) if is_labelled(source) else source)
         if source.shape != (n,):
             msg = f"{name} needs one value per node: expected ({n},), got {source.shape}"
             raise InputError(msg)
