@@ -15,6 +15,8 @@ _ARGUMENTS = [
     "delta",
     "unit",
     "unit_column",
+    "dataset",
+    "replaces",
     "adjacency",
     "max_nodes",
     "max_per_node",
@@ -53,6 +55,7 @@ _ARGUMENTS = [
 _PLAIN = [name for name in _ARGUMENTS if "_" in name]  # no other word looks like these
 _CALLS = {  # what the Python functions are called here
     r"Ledger\.create\([^()]*\)|Ledger\.create|privacy\.Ledger\.create\([^()]*\)": "hushgraph budget create",
+    r"Ledger\.open\(path, replaces=([^()]*)\)": r"hushgraph budget show --replaces \1",
     r"Ledger\.open\([^()]*\)": "hushgraph budget show",
     r"ledger\.remaining\(\)": "hushgraph budget show",
     r"ledger\.renew\([^()]*\)": "hushgraph budget renew",

@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from fractions import Fraction
 from typing import Any, Literal, get_args
 
@@ -25,19 +25,21 @@ import numpy as np
 from hushgraph.checks import as_array, checked_count, checked_number, choose, shown
 from hushgraph.graph import Graph, checked_graph
 from hushgraph.privacy.bounding import Tally
-from hushgraph.privacy.calibration import Adjacency, checked_squared
+from hushgraph.privacy.calibration import Adjacency, checked_squared, squared_sensitivity
+from hushgraph.privacy.claims import FrozenDict
 from hushgraph.privacy.events import EventSource, open_events
 from hushgraph.privacy.places import Windows, node_finder, place_columns
 
 LARGEST_COUNT = 2**52
 _MAX_CAP = 2**31 - 1
+_MADE_HERE = object()
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, slots=True)
 class CountMap:
-    """Exact counts with the sensitivity they were made with; from `count_events` or `declare_counts`.
+    """Exact counts with the sensitivity they were made with; made by `count_events` and `declare_counts` only.
 
-    The counts are private. Neither the text form nor any message shows them, and they can be neither pickled nor copied:
+    Nothing in it can be changed: what a certificate says of the counts is what was done when they were made. The counts are private. Neither the text form nor any message shows them, and they can be neither pickled nor copied:
     `release` them.
 
     Attributes
@@ -59,6 +61,10 @@ class CountMap:
         The h + 1 edges of the time windows, as numbers or ISO 8601 text.
     rules : dict
         The public rules of the counting.
+    unit_column : str or None
+        The column of the ids.
+    dataset : str or None
+        The name of the data, if it was given; `release` then takes that data set's ledger only.
     """
 
     counts: np.ndarray = field(repr=False)
@@ -70,11 +76,21 @@ class CountMap:
     caps: dict
     windows: tuple | None = None
     rules: dict = field(default_factory=dict)
+    unit_column: str | None = None
+    dataset: str | None = None
+    made_by: InitVar[object] = None
 
-    def __post_init__(self):
-        counts = np.array(self.counts, dtype=np.int64)
-        counts.flags.writeable = False
-        object.__setattr__(self, "counts", counts)
+    def __post_init__(self, made_by):
+        if made_by is not _MADE_HERE:
+            msg = (
+                "a CountMap is made by count_events() and declare_counts() only: a certificate speaks for how it was counted; state "
+                "the sensitivity of your own counts with declare_counts"
+            )
+            raise TypeError(msg)
+        counts = np.asarray(self.counts, dtype=np.int64)
+        fixed = np.frombuffer(counts.tobytes(), dtype=np.int64).reshape(counts.shape)  # nobody can make bytes writeable again
+        for name, value in {"counts": fixed, "caps": FrozenDict(self.caps), "rules": FrozenDict(self.rules)}.items():
+            object.__setattr__(self, name, value)
 
     @property
     def sensitivity(self) -> float:
@@ -117,6 +133,7 @@ def count_events(
     windows=None,
     max_cells: int | None = None,
     max_per_cell: int | None = None,
+    dataset: str | None = None,
     chunk_rows: int = 1_000_000,
     progress: Callable[[int], Any] | None = None,
 ) -> CountMap:
@@ -157,6 +174,8 @@ def count_events(
         over the whole (n, h) map.
     max_cells, max_per_cell : int
         At most so many pairs of node and window per unit, and so many of its events in each.
+    dataset : str, optional
+        Name of the data. `release` then refuses the ledger of another data set.
     chunk_rows : int
         Rows in memory at a time.
     progress : callable, optional
@@ -187,6 +206,7 @@ def count_events(
     if unit is None and unit_column is not None:
         msg = "unit_column= says where the ids are; unit= must say whose they are, 'person', say"
         raise ValueError(msg)
+    dataset = checked_dataset(dataset)
     ids = unit if unit_column is None else unit_column
     slots = _checked_windows(time, windows)
     caps = checked_caps(
@@ -226,6 +246,9 @@ def count_events(
         rules={"place": "node"}
         if crs is None
         else {"place": "nearest node", "max_distance": distance, "far": "keep" if distance is None else "drop"},
+        unit_column=ids,
+        dataset=dataset,
+        made_by=_MADE_HERE,
     )
 
 
@@ -259,6 +282,7 @@ def declare_counts(
     sensitivity: float | None = None,
     sensitivity_squared: int | None = None,
     windows=None,
+    dataset: str | None = None,
 ) -> CountMap:
     """Counts made elsewhere, with the sensitivity you vouch for: the bound is recorded as assumed.
 
@@ -275,13 +299,16 @@ def declare_counts(
         One of the two: the largest L2 distance between the counts of neighbouring data, or its exact square (3, where
         sqrt(3) would not fit into a float).
     windows : h + 1 increasing edges, optional
+    dataset : str, optional
+        Name of the data. `release` then refuses the ledger of another data set.
 
     Examples
     --------
     >>> import hushgraph as hg
     >>> graph = hg.Graph.from_edges([(0, 1), (1, 2)])
-    >>> declare_counts(graph, [4, 0, 7], unit="person", adjacency="add-remove", sensitivity_squared=3)
-    CountMap(sensitivity_squared=3, adjacency='add-remove', unit='person', bound='assumed', caps={}, windows=None, rules={})
+    >>> counts = declare_counts(graph, [4, 0, 7], unit="person", adjacency="add-remove", sensitivity_squared=3)
+    >>> counts.sensitivity_squared, counts.bound
+    (3, 'assumed')
     """
     form = checked_adjacency(adjacency)
     if not isinstance(unit, str) or not unit.strip():
@@ -304,6 +331,8 @@ def declare_counts(
         bound="assumed",
         caps={},
         windows=None if slots is None else slots.edges,
+        dataset=checked_dataset(dataset),
+        made_by=_MADE_HERE,
     )
 
 
@@ -356,6 +385,13 @@ def checked_adjacency(adjacency) -> Adjacency:
     return adjacency
 
 
+def checked_dataset(dataset) -> str | None:
+    if dataset is not None and not (isinstance(dataset, str) and dataset.strip()):
+        msg = f"dataset must be the name of the data, as its ledger has it; got {type(dataset).__name__}"
+        raise TypeError(msg)
+    return dataset
+
+
 def _checked_windows(time, windows) -> Windows | None:
     if (time is None) != (windows is None):
         missing = "windows, the h + 1 increasing edges of h windows" if windows is None else "time, the column of the events' times"
@@ -391,7 +427,3 @@ def _checked_distance(max_distance, far) -> float | None:
         msg = "far='keep' counts events at any distance, so max_distance would do nothing; leave one of the two out"
         raise ValueError(msg)
     return checked_number("max_distance", max_distance, "a positive distance (metres, or units of the plane)", above=0)
-
-
-def squared_sensitivity(max_cells: int, max_per_cell: int, adjacency: Adjacency) -> int:
-    return max_cells * max_per_cell**2 * (2 if adjacency == "change-one" else 1)
