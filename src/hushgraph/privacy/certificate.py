@@ -246,7 +246,9 @@ _UNKNOWN = (
         None,
         "it is made from the noisy one, and so are expected errors; hushgraph denoise GRAPH FOLDER makes them again",
     ),
-    Check("map", "Coordinates and versions are right", None, "they are for information; the graph's hash does not cover coordinates"),
+    Check(
+        "map", "Coordinates and versions are right", None, "they are for information; the graph's hash does not cover coordinates"
+    ),
 )
 
 
