@@ -132,7 +132,7 @@ def statement_of(known: dict) -> str:
     )  # fmt: skip
     return (
         f"(epsilon, delta)-differential privacy: for every set S of possible noisy maps, {change} changes P[S] to at most "
-        f"exp({known['epsilon']!r}) P[S] + {known['delta']!r}; {grounds}."
+        f"exp({float(known['epsilon'])!r}) P[S] + {float(known['delta'])!r}; {grounds}."
     )
 
 
