@@ -380,7 +380,7 @@ def creating(path, *more):
 
 def test_a_budget_is_made_shown_and_renewed(tmp_path):
     path = tmp_path / "budget.db"
-    keys = ["command", "ledger", "dataset", "unit", "adjacency", "epsilon", "delta", "period", "spent", "remaining", "identity", "head", "entries"]  # fmt: skip
+    keys = ["command", "ledger", "dataset", "unit", "adjacency", "epsilon", "delta", "period", "spent", "remaining", "identity", "replaces", "head", "entries"]  # fmt: skip
     assert list(answer(*creating(path))) == [*keys, "notes"]
     assert "each person in trips" in good("budget", "show", path).stdout
     good("budget", "renew", path, "--period", "2027", "--reason", "yearly", "--epsilon", 1)
@@ -576,12 +576,13 @@ def test_a_paid_release_is_saved_elsewhere_if_need_be(town, ledger, tmp_path, mo
 # ---- nothing private ---------------------------------------------------------------------------------------------------
 
 
-def test_words_do_not_depend_on_the_events(town, tmp_path):
+def test_words_do_not_depend_on_the_events(town, tmp_path, monkeypatch):
     """Other people, other places, ten times as many: the same words."""
     texts = []
     for k, n_people in enumerate((20, 200)):
         folder = tmp_path / str(k)
         folder.mkdir()
+        monkeypatch.setenv("HUSHGRAPH_STATE", str(folder / "state"))
         trips = hg.datasets.trips(town.graph, n_people=n_people, seed=k)
         rows = [",".join(trips), *(",".join(map(str, row)) for row in zip(*trips.values(), strict=True))]
         (folder / "trips.csv").write_text("\n".join(rows))
@@ -608,7 +609,7 @@ CELLS = st.sampled_from(
 def test_hostile_events_never_reach_the_screen(town, tmp_path_factory, rows, head, more):
     folder = tmp_path_factory.mktemp("hostile")
     (folder / "events.csv").write_bytes("\n".join([head, *map(",".join, rows), "p1,0,0,0"]).encode())
-    Ledger.create(folder / "budget.db", dataset="trips", unit="person", adjacency="add-remove", epsilon=2, delta=1e-6)
+    Ledger.create(folder / "budget.db", dataset=folder.name, unit="person", adjacency="add-remove", epsilon=2, delta=1e-6)
     bounds = [] if "--node" in more or "node" in head else ["--max-distance", 200]
     command = [
         "release", folder / "events.csv", town.streets, "--ledger", folder / "budget.db", "--epsilon", 1, "--max-nodes", 2,

@@ -217,12 +217,12 @@ def test_the_plan_is_that_of_plan_release(private, graph):
 
 def test_one_charge_one_draw_and_the_next_is_charged_again(private):
     first = private.draw(Order(0.5, 1, True))
-    assert len(private.ledger) == 2  # its creation and the charge
+    assert len(private.ledger) == 3  # its creation, the charge and the draw
     with pytest.raises(Refused, match="drawn already"):
         private.draw(Order(0.5, 1, True))  # a second click, or another window
-    assert len(private.ledger) == 2
-    second = private.draw(Order(0.3, 2, True))
     assert len(private.ledger) == 3
+    second = private.draw(Order(0.3, 2, True))
+    assert len(private.ledger) == 5
     assert second["budget"]["spent"] > first["budget"]["spent"] >= 0.49
     assert not np.array_equal(private.releases[0].values, private.releases[1].values)
 
@@ -310,7 +310,7 @@ def test_a_release_that_cannot_be_saved_is_shown_and_can_be_downloaded(private, 
         found = private.draw(Order(0.5, 1, True))
     assert (found["draws"], found["kept"], found["fault"]) == (1, None, said[fault])
     assert "download it" in str(told[0])
-    assert len(private.ledger) == 2
+    assert len(private.ledger) == 3
     assert "maps" in private.look(Wish(0.5, method="let", plan=False))
     assert list(private.keep.glob("*")) == []
     with zipfile.ZipFile(io.BytesIO(private.download(Wish(0.5, method="let")))) as archive:
@@ -553,7 +553,7 @@ def test_a_draw_is_never_given_up(private):
     drawing.join()
     looking.join()
     assert len(private.releases) == 1
-    assert len(private.ledger) == 2
+    assert len(private.ledger) == 3
 
 
 # ---- who is answered ----------------------------------------------------------------------------------------------------

@@ -196,7 +196,7 @@ def test_a_charge_cannot_be_doubled(path, double):
     with pytest.raises(dataclasses.FrozenInstanceError):
         charge.sigma = 1.0
     with pytest.raises(LedgerError, match=r"made by ledger\.charge"):
-        Charge(2, charge.head, charge.identity, Fraction(1), 1.0, 1.0, 1e-6, made_by=None)
+        Charge(charge.state, Fraction(1), 1.0, 1.0, 1e-6, made_by=None)
     assert charge.spend() is None
 
 

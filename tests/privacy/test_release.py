@@ -186,7 +186,6 @@ def test_no_windows_no_windows_argument(counts, ledger):
 
 def test_every_entry_is_drawn_once(graph, counts, day, ledger, draws, tmp_path):
     """Release, denoise, totals, export, reading back, repr, plan and simulation: the draws are exactly those of the charges."""
-    before = len(ledger)
     plan_release(graph, epsilon=1, n_draws=1, adjacency="add-remove", max_nodes=1, max_per_node=1)
     simulate(graph, np.ones(graph.n), epsilon=1, delta=1e-6, sensitivity=1, seed=0)
     for number, source in enumerate((counts, day)):
@@ -197,7 +196,7 @@ def test_every_entry_is_drawn_once(graph, counts, day, ledger, draws, tmp_path):
         read_release(tmp_path / str(number), graph)
         repr(public), public.certificate
         pickle.loads(pickle.dumps(public))
-    assert len(ledger) - before == 2
+    assert [entry["kind"] for entry in ledger.entries()] == ["create", "charge", "draw", "charge", "draw"]
     assert draws == [graph.n, 3 * graph.n]
 
 
@@ -430,9 +429,9 @@ def test_the_certificate_says_what_it_must(graph, counts, ledger, tmp_path):
     assert (text["not_protected"], text["attribution"]) == ("drivers", "© OpenStreetMap contributors")
     assert (text["sigma"], text["lattice"]) == (public.sigma, public.lattice)
     assert text["graph"] == {"hash": graph.hash, "nodes": graph.n, "edges": graph.n_edges}
-    budget = text["ledger"].pop("budget")
-    assert text["ledger"] == {"identity": ledger.identity, "dataset": "trips", "entry": 2, "head": ledger.head}
-    assert budget == {"epsilon": 5.0, "delta": 1e-6, "period": None, "spent": pytest.approx(0.5)}
+    head, budget = ledger.entries()[1]["head"], {"epsilon": 5.0, "delta": 1e-6, "period": None, "spent": pytest.approx(0.5)}
+    stamp = {"identity": ledger.identity, "dataset": "trips", "entry": 2, "head": head, "replaces": None, "budget": budget}
+    assert text["ledger"] == stamp
     assert text["largest_count"] == 2**52 * public.lattice
     assert text["versions"]["hushgraph"] == hg.__version__
     assert "timing" in " ".join(text["remarks"]) or "time the computation" in " ".join(text["remarks"])
@@ -618,7 +617,7 @@ def test_maps_that_are_not_those_of_the_graph_are_noticed(graph, counts, ledger,
     known = json.loads((folder / "certificate.json").read_text())
     known["files"]["map.csv"] = certificate_file._digest(folder / "map.csv")
     (folder / "certificate.json").write_text(json.dumps(known))
-    with pytest.raises(ValueError, match="it should hold a whole certificate"):
+    with pytest.raises(ValueError, match=r"it should hold a whole certificate|the noisy values of map\.csv are not those"):
         read_release(folder, graph)
 
 

@@ -30,7 +30,7 @@ from hushgraph.privacy.calibration import analytic_sigma, checked_delta, compose
 from hushgraph.privacy.counting import CountMap
 from hushgraph.privacy.ledger import BudgetExceeded, Ledger, LedgerError
 from hushgraph.privacy.plan import plan_release
-from hushgraph.privacy.release import Release, release, simulate
+from hushgraph.privacy.release import Release, check_ledger, release, simulate
 from hushgraph.signals import hotspot_counts
 
 LEAST_EPSILON, MOST_EPSILON, START = 0.05, 10.0, 0.5
@@ -170,13 +170,14 @@ class PrivateEvents:
         self._plans: dict[tuple, dict] = {}
 
     def describe(self) -> dict:
+        budget = self._budget()
         return {
             **_described(self.graph, self.order, "private", self.name, self.label, metres=self.metres),
-            "delta": self.ledger.delta,
+            "delta": budget["delta"],
             "unit": self.ledger.unit,
             "sensitivity_squared": str(self.squared),
             "caps": self.caps,
-            "budget": self._budget(),
+            "budget": budget,
             "draws": len(self.releases),
             "release": _published(self.releases[-1]) if self.releases else None,
             **self._places(),
@@ -201,7 +202,7 @@ class PrivateEvents:
 
     def _plan(self, wish: Wish) -> dict:
         plan = plan_release(
-            self.graph, epsilon=wish.epsilon, delta=self.ledger.delta, adjacency=self.adjacency,
+            self.graph, epsilon=wish.epsilon, delta=self.ledger.seen.delta, adjacency=self.adjacency,
             max_nodes=self.caps["max_nodes"], max_per_node=self.caps["max_per_node"], method=wish.method_now,
             n_draws=1 if wish.moving else 2,
         )  # fmt: skip
@@ -217,12 +218,12 @@ class PrivateEvents:
 
     def _budget(self, epsilon: float | None = None) -> dict:
         """The ledger's budget, and what would be left of it after one more release at `epsilon`."""
-        known = self.ledger.budget()
-        budget = {**known, "remaining": self.ledger.remaining()}
+        known = self.ledger.read()
+        budget = {**known.budget(), "remaining": known.remaining()}
         if epsilon is not None:
-            sigma = analytic_sigma(epsilon=epsilon, delta=known["delta"], sensitivity_squared=1)
-            total = Fraction(self.ledger.mu_squared) + 1 / Fraction(sigma) ** 2
-            budget |= {"fits": epsilon <= budget["remaining"], "spent_after": composed_epsilon(total, known["delta"])}
+            sigma = analytic_sigma(epsilon=epsilon, delta=known.delta, sensitivity_squared=1)
+            total = Fraction(known.mu_squared) + 1 / Fraction(sigma) ** 2
+            budget |= {"fits": epsilon <= budget["remaining"], "spent_after": composed_epsilon(total, known.delta)}
         return budget
 
     def draw(self, order: Order) -> dict:
@@ -234,7 +235,7 @@ class PrivateEvents:
                 raise Refused(400, "Please confirm that the streets and the limits were fixed without looking at the data.")
             try:
                 published = release(
-                    self._counts, epsilon=order.epsilon, delta=self.ledger.delta, ledger=self.ledger, public_graph=True,
+                    self._counts, epsilon=order.epsilon, delta=self.ledger.seen.delta, ledger=self.ledger, public_graph=True,
                     not_protected=self.not_protected, attribution=self.attribution,
                 )  # fmt: skip
             except BudgetExceeded:
@@ -315,10 +316,7 @@ def _checked_ledger(counts, ledger) -> Ledger:
     if not isinstance(ledger, Ledger):
         msg = "private events need ledger=, the budget that a release is charged to; make one with privacy.Ledger.create(...)"
         raise LedgerError(msg)
-    for name in ("adjacency",) if counts.unit is None else ("unit", "adjacency"):
-        if getattr(ledger, name) != getattr(counts, name):
-            msg = f"the ledger protects {name} {getattr(ledger, name)!r}, the counts {getattr(counts, name)!r}; open the ledger made for them"
-            raise LedgerError(msg)
+    check_ledger(counts, ledger)
     return ledger
 
 

@@ -17,6 +17,7 @@ from hushgraph.cli.paper import demo, reproduce
 from hushgraph.cli.partitioned import distributed
 from hushgraph.cli.planning import plan_release
 from hushgraph.cli.releasing import release
+from hushgraph.cli.verifying import verify
 
 CODES = (
     "Exit codes: 0 done; 1 an error of hushgraph's own; 2 input or options that cannot be used, files that cannot be read or written; "
@@ -88,6 +89,10 @@ app.command(
     epilog="Example: hushgraph release trips.csv streets.graphml --ledger budget.db --epsilon 0.5 --max-nodes 2 --max-per-node 1 "
     "--max-distance 200 --public-graph -o march",
 )(release)
+app.command(
+    rich_help_panel=_PRIVACY,
+    epilog="Example: hushgraph verify march, or hushgraph verify march streets.graphml --ledger budget.db",
+)(verify)
 app.command(
     rich_help_panel=_PRIVACY, epilog="Example: hushgraph explore, or hushgraph explore --release march --graph streets.graphml"
 )(explore)

@@ -19,6 +19,10 @@ budget = typer.Typer(
 _NEW = "The file of the new budget; it must not exist."
 LedgerFile = Annotated[Path, typer.Argument(metavar="LEDGER", help="The file of the budget.")]
 Epsilon = Annotated[float, typer.Option(help="What all releases together may spend: smaller is more private; 0.1 to 2 are usual.")]
+Replaces = Annotated[
+    str | None,
+    typer.Option(help="Identity of the budget that this one takes the place of, on purpose; new budgets say it to everyone."),
+]
 Delta = Annotated[float, typer.Option(help="Far smaller than one in the number of people.")]
 
 
@@ -39,6 +43,7 @@ def create(
     ] = Adjacency.add_remove,
     period: Annotated[str | None, typer.Option(help="Name of the time the budget is for.")] = None,
     key_file: KeyFile = None,
+    replaces: Replaces = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -55,6 +60,7 @@ def create(
             delta=delta,
             period=period,
             key=key_of(key_file),
+            replaces=replaces,
         )
         facts = facts_of(ledger)
         terminal.story(words_of(facts) | {"Next": f"hushgraph release EVENTS GRAPH --ledger {path} --epsilon ... -o FOLDER"})
@@ -68,6 +74,7 @@ def show(
         list[Path] | None, typer.Option(help="Check that this certificate was charged here; may be given several times.")
     ] = None,
     key_file: KeyFile = None,
+    replaces: Replaces = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -75,7 +82,7 @@ def show(
     with open_terminal("budget show", as_json=as_json, quiet=quiet) as terminal:
         from hushgraph.privacy.ledger import Ledger
 
-        ledger = Ledger.open(path, key=key_of(key_file))
+        ledger = Ledger.open(path, key=key_of(key_file), replaces=replaces)
         ledger.verify(*(certificate or []))
         facts = facts_of(ledger) | {"certificates": certificate or []}
         terminal.story(words_of(facts))
@@ -89,6 +96,7 @@ def show(
                 one["note"] or one["period"] or "",
             ]
             for one in facts["entries"]
+            if one["kind"] != "draw"  # they belong to their charges and cost nothing
         ]
         terminal.table(["entry", "kind", "time", "epsilon", "delta", "note"], rows)
         if certificate:
@@ -122,15 +130,17 @@ def renew(
 
 def facts_of(ledger) -> dict[str, Any]:
     """A budget as plain values; all of them public."""
+    known = ledger.seen
     return {
         "ledger": ledger.path,
         "dataset": ledger.dataset,
         "unit": ledger.unit,
         "adjacency": ledger.adjacency,
-        **ledger.budget(),
-        "remaining": ledger.remaining(),
-        "identity": ledger.identity,
-        "head": ledger.head,
+        **known.budget(),
+        "remaining": known.remaining(),
+        "identity": known.identity,
+        "replaces": known.replaces,
+        "head": known.head,
         "entries": ledger.entries(),
     }
 

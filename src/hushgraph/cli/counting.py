@@ -38,6 +38,9 @@ Unit = Annotated[
 UnitColumn = Annotated[
     str | None, typer.Option(help="The column of ids, if it is not named like the unit.", rich_help_panel=_BOUND)
 ]
+Dataset = Annotated[
+    str | None, typer.Option(help="Name of the data: the ledger must be this data set's. Default: any.", rich_help_panel=_BOUND)
+]
 AssumeBound = Annotated[
     bool,
     typer.Option(
@@ -56,6 +59,7 @@ class Counting:
 
     unit: Unit = None
     unit_column: UnitColumn = None
+    dataset: Dataset = None
     assume_bound: AssumeBound = False
     max_nodes: MaxNodes = None
     max_per_node: MaxPerNode = None
@@ -81,7 +85,7 @@ class Counting:
                 unit_column=self.unit_column, max_nodes=self.max_nodes, max_per_node=self.max_per_node, max_cells=over.max_cells,
                 max_per_cell=over.max_per_cell, max_distance=self.max_distance, node=self.node, lon=self.lon, lat=self.lat, x=self.x,
                 y=self.y, crs=self.crs, time=over.time, windows=None if over.windows is None else window_edges(over.windows),
-                chunk_rows=_CHUNK, progress=done,
+                dataset=self.dataset, chunk_rows=_CHUNK, progress=done,
             )  # fmt: skip
 
 

@@ -76,7 +76,7 @@ def explore(
             from hushgraph.app.keeping import keeping_place
             from hushgraph.privacy.ledger import Ledger
 
-            ledger = Ledger.open(ledger_file, unit=counting.unit, key=key_of(key_file))
+            ledger = Ledger.open(ledger_file, dataset=counting.dataset, unit=counting.unit, key=key_of(key_file))
             out = keeping_place(out, ledger)
             counts = counting.counts(terminal, events, graph, ledger)
 

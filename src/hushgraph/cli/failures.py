@@ -140,6 +140,8 @@ _OLD_ARGUMENTS = [
     "delta",
     "unit",
     "unit_column",
+    "dataset",
+    "replaces",
     "adjacency",
     "max_nodes",
     "max_per_node",
@@ -178,6 +180,7 @@ _OLD_ARGUMENTS = [
 _OLD_PLAIN = [name for name in _OLD_ARGUMENTS if "_" in name]  # no other word looks like these
 _OLD_CALLS = {  # what the Python functions are called here
     r"Ledger\.create\([^()]*\)|Ledger\.create|privacy\.Ledger\.create\([^()]*\)": "hushgraph budget create",
+    r"Ledger\.open\(path, replaces=([^()]*)\)": r"hushgraph budget show --replaces \1",
     r"Ledger\.open\([^()]*\)": "hushgraph budget show",
     r"ledger\.remaining\(\)": "hushgraph budget show",
     r"ledger\.renew\([^()]*\)": "hushgraph budget renew",

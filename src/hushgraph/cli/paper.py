@@ -28,7 +28,7 @@ def demo(
         with terminal.working("A private release in a generated city (the first run also compiles)"):
             from hushgraph.experiments import demo as experiment
 
-            os.environ.setdefault("HUSHGRAPH_STATE", str(out / "state"))  # a demo's ledger is nothing to remember elsewhere
+            os.environ["HUSHGRAPH_STATE"] = str(out / "state")  # a demo's ledger is nothing to remember elsewhere
             result = experiment.run(out, n_nodes=nodes, epsilon=epsilon, seed=seed)
             pictures = experiment.render(result)
         terminal.story(_story(result, pictures))

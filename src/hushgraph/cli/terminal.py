@@ -68,12 +68,12 @@ class Terminal:
         if self.as_json:
             print(json.dumps({"command": self.command, **_plain(facts), "notes": self.notes}, allow_nan=False))
 
-    def fail(self, text: str, code: int) -> typer.Exit:
-        """The exit to raise after saying why."""
+    def fail(self, text: str, code: int, facts: dict[str, Any] | None = None) -> typer.Exit:
+        """The exit to raise after saying why; `facts` go with the error if JSON is wanted."""
         text = printable("; ".join(filter(None, (text, self.charged))))
         _print(f"hushgraph: {text}", stderr=True, style="red")
         if self.as_json:
-            print(json.dumps({"command": self.command, "error": text, "exit_code": code}))
+            print(json.dumps({"command": self.command, **_plain(facts or {}), "error": text, "exit_code": code}))
         return typer.Exit(code)
 
     @contextmanager

@@ -13,8 +13,8 @@ from hushgraph.checks import checked_count, checked_number, checked_seed, choose
 from hushgraph.datasets.generated import city
 from hushgraph.denoise import Columns, Method, denoise
 from hushgraph.graph import Graph, checked_graph
-from hushgraph.privacy.calibration import checked_delta, checked_epsilon, mechanism_sigma
-from hushgraph.privacy.counting import checked_adjacency, checked_caps, squared_sensitivity
+from hushgraph.privacy.calibration import checked_delta, checked_epsilon, mechanism_sigma, squared_sensitivity
+from hushgraph.privacy.counting import checked_adjacency, checked_caps
 from hushgraph.privacy.noise import checked_lattice_sigma
 from hushgraph.privacy.release import simulate
 from hushgraph.progress import nth
