@@ -14,6 +14,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, get_args
 
+from hushgraph.app.connections import BACKLOG, connection_class
 from hushgraph.app.guard import MOST_BYTES, Guard
 from hushgraph.app.keeping import Kept
 from hushgraph.app.packing import MAP_SCRIPTS
@@ -125,7 +126,7 @@ def serve(
         stack.enter_context(_warming_up(session, turns))
         config = uvicorn.Config(
             application(session, port=port, token=token, turns=turns), log_config=None, access_log=False, server_header=False,
-            date_header=False, limit_concurrency=64, lifespan="off",
+            date_header=False, http=connection_class(), ws="none", backlog=BACKLOG, lifespan="off",
         )  # fmt: skip
         uvicorn.Server(config).run(sockets=[listener])
 

@@ -26,14 +26,15 @@ from hushgraph.app.packing import checked_metres, drawing_order, pack_graph
 from hushgraph.app.view import Wish, methods_for, view
 from hushgraph.checks import checked_number, checked_seed
 from hushgraph.graph import Graph, checked_graph
-from hushgraph.privacy.calibration import analytic_sigma, checked_delta, composed_epsilon
+from hushgraph.privacy.calibration import analytic_sigma, composed_epsilon
 from hushgraph.privacy.counting import CountMap
+from hushgraph.privacy.guarantee import LARGEST_EPSILON, checked_guarantee, guarantee_in_words
 from hushgraph.privacy.ledger import BudgetExceeded, Ledger, LedgerError
 from hushgraph.privacy.plan import plan_release
 from hushgraph.privacy.release import Release, release, simulate
 from hushgraph.signals import hotspot_counts
 
-LEAST_EPSILON, MOST_EPSILON, START = 0.05, 10.0, 0.5
+LEAST_EPSILON, MOST_EPSILON, START = 0.05, LARGEST_EPSILON, 0.5
 PER_NODE = 3.0  # events per junction of a generated city, as in plan_release
 Kind = Literal["generated", "release", "private"]
 
@@ -78,7 +79,7 @@ class GeneratedCity:
     ):
         self.metres = checked_metres(metres)
         self.graph, self.name, self.label = _mappable(graph), name, label
-        self.delta, self.seed = checked_delta(delta), checked_seed(seed)
+        (_, self.delta), self.seed = checked_guarantee(START, delta), checked_seed(seed)
         self.truth = hotspot_counts(graph, total=PER_NODE * graph.n, seed=seed)
         self.order = drawing_order(graph)
 
@@ -92,7 +93,8 @@ class GeneratedCity:
 
     def look(self, wish: Wish) -> dict:
         noisy = simulate(self.graph, self.truth, epsilon=wish.epsilon, delta=self.delta, sensitivity_squared=1, seed=self.seed)
-        return {"epsilon": wish.epsilon, **view(self.graph, noisy, wish, order=self.order, truth=self.truth)}
+        words = guarantee_in_words(wish.epsilon, delta=self.delta)
+        return {"epsilon": wish.epsilon, "guarantee": words, **view(self.graph, noisy, wish, order=self.order, truth=self.truth)}
 
     def draw(self, order: Order) -> dict:
         raise Refused(409, "This city is generated and its noise simulated: there is nothing to publish.")
@@ -128,7 +130,7 @@ class PublishedMap:
         }
 
     def look(self, wish: Wish) -> dict:
-        return {"epsilon": self.published.epsilon, **view(self.graph, self.published, wish, order=self.order)}
+        return _told(self.published) | view(self.graph, self.published, wish, order=self.order)
 
     def draw(self, order: Order) -> dict:
         raise Refused(409, "This release is published already; drawing needs the events and their ledger.")
@@ -188,7 +190,7 @@ class PrivateEvents:
         if not self.releases:
             raise Refused(409, "No release has been drawn yet, and nothing else of these events may be shown.")
         latest = self.releases[-1]
-        return {"epsilon": latest.epsilon, "budget": self._budget(), **view(self.graph, latest, wish, order=self.order)}
+        return {**_told(latest), "budget": self._budget(), **view(self.graph, latest, wish, order=self.order)}
 
     def _planned(self, wish: Wish) -> dict:
         """Noise, expected error and cost of a release at this epsilon. From public inputs: the counts are not looked at."""
@@ -206,8 +208,10 @@ class PrivateEvents:
             n_draws=1 if wish.moving else 2,
         )  # fmt: skip
         row = plan.rows[0]
+        words = guarantee_in_words(wish.epsilon, delta=self.ledger.delta, unit=self.ledger.unit, adjacency=self.adjacency)
         return {
             "epsilon": wish.epsilon,
+            "guarantee": words,
             "method": wish.method_now,
             "settled": not wish.moving,
             "sigma": row.sigma,
@@ -298,6 +302,12 @@ def _published(published: Release) -> dict:
     return {"epsilon": published.epsilon, "sigma": published.sigma, "certificate": published.certificate}
 
 
+def _told(published: Release) -> dict:
+    """Return epsilon of a release and its guarantee in words."""
+    words = guarantee_in_words(published.epsilon, delta=published.delta, unit=published.unit, adjacency=published.adjacency)
+    return {"epsilon": published.epsilon, "guarantee": words}
+
+
 def _mappable(graph: Graph) -> Graph:
     if checked_graph(graph).coords is None or not graph.n:
         msg = "the explorer draws maps, which need the places of the nodes; build the graph with coords= (one row per node)"
@@ -319,6 +329,7 @@ def _checked_ledger(counts, ledger) -> Ledger:
         if getattr(ledger, name) != getattr(counts, name):
             msg = f"the ledger protects {name} {getattr(ledger, name)!r}, the counts {getattr(counts, name)!r}; open the ledger made for them"
             raise LedgerError(msg)
+    checked_guarantee(START, ledger.delta)  # every release of the page has the budget's delta
     return ledger
 
 

@@ -24,6 +24,7 @@ import hushgraph
 from hushgraph.denoise import Denoised, denoise
 from hushgraph.graph import Graph, checked_graph
 from hushgraph.privacy.calibration import mechanism_sigma
+from hushgraph.privacy.guarantee import guarantee_in_words
 from hushgraph.privacy.noise import lattice_step
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ def certificate_of(release: Release) -> dict:
     return {
         "format": FORMAT,
         "statement": _statement(release),
+        "in_words": guarantee_in_words(release.epsilon, delta=release.delta, unit=release.unit, adjacency=release.adjacency),
         "epsilon": release.epsilon,
         "delta": release.delta,
         "unit": release.unit,

@@ -76,10 +76,21 @@
     $("slider").value = toSlider(epsilon);
     $("slider").setAttribute("aria-valuetext", `epsilon ${short(epsilon)}`);
     if (document.activeElement !== $("number")) $("number").value = epsilon;
-    const typed = document.activeElement === $("number") && (e < start.epsilon.least || e > start.epsilon.most);
-    $("beyond").textContent = typed ? HushWords.beyond(epsilon, start.epsilon) : "";
-    $("number").setAttribute("aria-invalid", typed);
-    $("guarantee").textContent = HushWords.guarantee(mode(), epsilon, start);
+    showFault("");
+  }
+
+  /* What is wrong with the text in the box of ε. Until it is mended nothing can be drawn, and the text stays. */
+  function showFault(text) {
+    $("fault").textContent = text;
+    $("number").setAttribute("aria-invalid", text !== "");
+    showDraw();
+  }
+
+  function readNumber() {
+    const text = HushWords.fault($("number").value, epsilon, start.epsilon);
+    if (text) showFault(text);
+    else if (HushWords.number($("number").value) !== epsilon) move(HushWords.number($("number").value));
+    else showFault("");
   }
 
   function move(e) {
@@ -138,6 +149,7 @@
   async function show(found, wish) {
     shown = found;
     $("sigma").textContent = `σ = ${short(found.sigma)}`;
+    $("guarantee").textContent = found.guarantee;
     showErrors(found);
     showBudget(found.budget ?? start.budget);
     $("risk").hidden = !found.risk;
@@ -206,7 +218,7 @@
     const mine = start.kind === "private";
     const fits = start.budget?.fits !== false;
     $("draw-button").hidden = !mine || locked;
-    $("draw-button").disabled = !fits || !planned();
+    $("draw-button").disabled = !fits || !planned() || $("fault").textContent !== "";
     $("another").hidden = !mine || !locked;
     $("back").hidden = mode() !== "another";
     $("back").textContent = `Back to release ${start.draws}`;
@@ -229,6 +241,7 @@
     if (yes && start.release) setEpsilon(start.release.epsilon);
     else setEpsilon(epsilon);
     $("number").value = epsilon;
+    $("guarantee").textContent = ""; // comes with the next answer
     document.body.dataset.shown = "";
     document.body.dataset.mode = mode();
     for (const [part, title] of Object.entries(HushWords.TITLES[mode()])) $(`${part}-title`).textContent = title;
@@ -251,6 +264,7 @@
       ["Spent so far", `${short(budget.spent)} of ${short(budget.epsilon)}`],
       ["Spent after this", `${short(budget.spent_after)} of ${short(budget.epsilon)}`],
     ]);
+    $("confirm-words").textContent = shown.guarantee;
     $("attest-text").textContent = HushWords.caps(start);
     $("keep-text").textContent = `It is saved at once in a new folder of ${start.keep}; what is in there may be passed on.`;
     $("attest").checked = false;
@@ -305,10 +319,9 @@
 
   function listen() {
     $("slider").addEventListener("input", () => move(fromSlider(+$("slider").value)));
-    $("number").addEventListener("input", () => $("number").value > 0 && move(+$("number").value));
+    $("number").addEventListener("input", readNumber);
     $("number").addEventListener("change", () => {
-      $("number").value = epsilon;
-      setEpsilon(epsilon);
+      if (!$("fault").textContent) $("number").value = epsilon; // to the digits that are used
     });
     $("method").addEventListener("change", () => {
       showMethod();
@@ -332,7 +345,6 @@
   function setUp() {
     $("data").textContent = `${start.name}: ${whole(start.nodes)} junctions, ${whole(start.edges)} street segments`;
     $("sigma-note").textContent = `standard deviation, in ${start.label}; δ = ${power(start.delta)}, sensitivity ${HushWords.sensitivity(start.sensitivity_squared)}`;
-    Object.assign($("number"), { min: start.epsilon.least, max: start.epsilon.most });
     for (const { name, title } of start.methods) $("method").append(new Option(title, name));
     showMethod();
     $("main").hidden = false;
