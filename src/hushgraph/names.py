@@ -67,6 +67,12 @@ class Names:
         content, starts, lengths = self.places()
         return content[starts[number] : starts[number] + lengths[number]].tobytes()
 
+    def texts(self) -> list[bytes]:
+        """All texts, by number."""
+        content, starts, lengths = self.places()
+        whole = content.tobytes()
+        return [whole[start : start + length] for start, length in zip(starts.tolist(), lengths.tolist(), strict=True)]
+
     def decoded(self, most_characters: int, most_bytes: int) -> tuple[np.ndarray | None, int]:
         """(all texts as an array of str, None if there is no room for that; length of the longest).
 

@@ -10,8 +10,6 @@ import os
 
 import numpy as np
 
-from hushgraph.privacy.units import UnitCodes
-
 _BUFFER = 4_000_000  # rows kept before they are reduced to what can still count
 
 
@@ -37,9 +35,9 @@ def bounded_counts(units, cells, keys, *, n_cells: int, max_cells: int, max_per_
     return _total(*_first_cells(pairs, counts, keys, n_cells, max_cells), n_cells, max_per_cell)
 
 
-def draw_keys(ids: list) -> np.ndarray:
+def draw_keys(n_units: int) -> np.ndarray:
     """One key of 64 bits per new unit, from the operating system; what the ids are plays no part."""
-    return np.frombuffer(os.urandom(8 * len(ids)), dtype=np.uint64)
+    return np.frombuffer(os.urandom(8 * n_units), dtype=np.uint64)
 
 
 class Tally:
@@ -50,21 +48,27 @@ class Tally:
     comes back, however often its events do.
     """
 
-    def __init__(self, n_cells: int, max_cells: int, max_per_cell: int, unit: str | None):
+    def __init__(self, n_cells: int, max_cells: int, max_per_cell: int):
         self.n_cells, self.max_cells, self.max_per_cell = n_cells, max_cells, max_per_cell
-        self.people = None if unit is None else UnitCodes(unit)
-        self.keys = np.empty(0, dtype=np.uint64)
+        self.keys: list[np.ndarray] = [np.empty(0, dtype=np.uint64)]  # of units in the order of their codes
+        self.n_units = 0
         self.pairs = self.repeats = np.empty(0, dtype=np.int64)  # kept cells unit * n_cells + cell, ascending, and their events
         self.buffer: list[tuple[np.ndarray, np.ndarray]] = []
         self.buffered = 0
-        self.sums = np.zeros(n_cells if unit is None else 0, dtype=np.int64)
+        self.sums = np.zeros(n_cells, dtype=np.int64)  # of rows without units
 
-    def add(self, chunk, cells: np.ndarray) -> None:
-        if self.people is None:
+    def add(self, units: np.ndarray | None, cells: np.ndarray) -> None:
+        """Add a chunk: the code of each row's unit (None: there are no units, nothing is cut) and its cell.
+
+        Codes are 0, 1, 2, ... in the order in which units come; rows with a negative code or cell are dropped.
+        """
+        if units is None:
             self.sums += np.bincount(cells[cells >= 0], minlength=self.n_cells)
             return
-        units, new = self.people.add(chunk[self.people.name])
-        self.keys = np.concatenate([self.keys, draw_keys(new)])
+        new = int(units.max(initial=-1)) + 1 - self.n_units
+        if new > 0:
+            self.keys.append(draw_keys(new))
+            self.n_units += new
         self.buffer.append((units, cells))
         self.buffered += len(cells)
         if self.buffered > max(_BUFFER, 2 * len(self.pairs)):
@@ -78,13 +82,13 @@ class Tally:
         pairs, repeats = _distinct(units, cells, self.n_cells)
         if len(self.pairs):
             pairs, repeats = _merged(self.pairs, self.repeats, pairs, repeats)
-        self.pairs, self.repeats = _first_cells(pairs, repeats, self.keys, self.n_cells, self.max_cells)
+        self.keys = [np.concatenate(self.keys)]
+        self.pairs, self.repeats = _first_cells(pairs, repeats, self.keys[0], self.n_cells, self.max_cells)
 
     def counts(self) -> np.ndarray:
-        if self.people is None:
-            return self.sums
+        """The counts per cell of all that was added."""
         self._reduce()
-        return _total(self.pairs, self.repeats, self.n_cells, self.max_per_cell)
+        return self.sums + _total(self.pairs, self.repeats, self.n_cells, self.max_per_cell)
 
 
 def _distinct(units: np.ndarray, cells: np.ndarray, n_cells: int) -> tuple[np.ndarray, np.ndarray]:

@@ -22,12 +22,12 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from hushgraph.checks import as_array, checked_count, checked_number, choose, shown
+from hushgraph.checks import as_array, checked_count, shown
 from hushgraph.graph import Graph, checked_graph
 from hushgraph.privacy.bounding import Tally
 from hushgraph.privacy.calibration import Adjacency, checked_squared
-from hushgraph.privacy.events import EventSource, open_events
-from hushgraph.privacy.places import Windows, node_finder, place_columns
+from hushgraph.privacy.places import Windows
+from hushgraph.privacy.rows import open_rows
 
 LARGEST_COUNT = 2**52
 _MAX_CAP = 2**31 - 1
@@ -180,39 +180,26 @@ def count_events(
     checked_graph(graph)
     form = checked_adjacency(adjacency)
     chunk_rows = checked_count("chunk_rows", chunk_rows, 1)
-    for name, value in (("unit", unit), ("unit_column", unit_column)):
-        if value is not None and not isinstance(value, str):
-            msg = f"{name} must be the name of a column of the events, not the column itself; got {type(value).__name__}"
-            raise TypeError(msg)
-    if unit is None and unit_column is not None:
-        msg = "unit_column= says where the ids are; unit= must say whose they are, 'person', say"
-        raise ValueError(msg)
-    ids = unit if unit_column is None else unit_column
-    slots = _checked_windows(time, windows)
+    if progress is not None and not callable(progress):
+        msg = f"progress must be a function that takes the number of rows done; got {shown(progress)}"
+        raise TypeError(msg)
+    reader = open_rows(
+        graph, events, unit=unit, unit_column=unit_column, lon=lon, lat=lat, x=x, y=y, crs=crs, node=node,
+        max_distance=max_distance, far=far, time=time, windows=windows,
+    )  # fmt: skip
+    slots = reader.windows
     caps = checked_caps(
         slots is not None, max_nodes=max_nodes, max_per_node=max_per_node, max_cells=max_cells, max_per_cell=max_per_cell
     )
-    distance = _checked_distance(max_distance, far)
-    source = open_events(events)
-    names, crs = place_columns(graph, source.columns, may_show=source.may_show, node=node, lon=lon, lat=lat, x=x, y=y, crs=crs)
-    if crs is None and distance is not None and source.columns is not None:
-        msg = "max_distance needs places; events that name their node= have no distance to it, so leave max_distance out"
-        raise ValueError(msg)
-    find_node = node_finder(graph, names, crs, distance)
-
-    def find_cell(chunk) -> np.ndarray:
-        found = find_node(chunk)
-        if slots is None or time is None:
-            return found
-        window = slots.find(chunk[time], time)
-        return np.where((found >= 0) & (window >= 0), found * len(slots) + window, -1)
-
     if unit is None:
         warnings.warn(_ASSUMED.format(caps=" and ".join(caps)), UserWarning, stacklevel=2)
-    wanted = list(dict.fromkeys([name for name in (ids, *names, time) if name is not None]))
     most, most_each = caps.values()
-    tally = Tally(graph.n * (1 if slots is None else len(slots)), most, most_each, ids)
-    _read_all(source, wanted, chunk_rows, find_cell, tally, progress)
+    tally, done = Tally(reader.n_cells, most, most_each), 0
+    for rows in reader.rows(chunk_rows):
+        tally.add(rows.units, rows.cells)
+        done += len(rows)
+        if progress is not None:
+            progress(done)
     counts = tally.counts()
     return CountMap(
         counts=counts if slots is None else counts.reshape(graph.n, len(slots)),
@@ -223,9 +210,7 @@ def count_events(
         bound="assumed" if unit is None else "enforced",
         caps=caps,
         windows=None if slots is None else slots.edges,
-        rules={"place": "node"}
-        if crs is None
-        else {"place": "nearest node", "max_distance": distance, "far": "keep" if distance is None else "drop"},
+        rules=reader.rules,
     )
 
 
@@ -233,18 +218,6 @@ _ASSUMED = (
     "without unit= nothing bounds what one person or vehicle contributes: {caps} are assumed to hold, not enforced, and the "
     "guarantee is only as good as that; pass unit='...', the column that says whose event it is, to have them enforced"
 )
-
-
-def _read_all(source: EventSource, names: list[str], chunk_rows: int, find_cell, tally: Tally, progress) -> None:
-    if progress is not None and not callable(progress):
-        msg = f"progress must be a function that takes the number of rows done; got {shown(progress)}"
-        raise TypeError(msg)
-    done = 0
-    for chunk in source.chunks(names, chunk_rows):
-        tally.add(chunk, find_cell(chunk))
-        done += len(chunk[names[0]])
-        if progress is not None:
-            progress(done)
 
 
 # ---- counts that exist already ----------------------------------------------------------------------------------------
@@ -356,17 +329,6 @@ def checked_adjacency(adjacency) -> Adjacency:
     return adjacency
 
 
-def _checked_windows(time, windows) -> Windows | None:
-    if (time is None) != (windows is None):
-        missing = "windows, the h + 1 increasing edges of h windows" if windows is None else "time, the column of the events' times"
-        msg = f"time and windows go together; {missing}, is missing"
-        raise ValueError(msg)
-    if time is not None and not isinstance(time, str):
-        msg = f"time must be the name of a column of the events, not the column itself; got {type(time).__name__}"
-        raise TypeError(msg)
-    return None if windows is None else Windows(windows)
-
-
 def checked_caps(with_windows: bool, **caps) -> dict[str, int]:
     names = ("max_cells", "max_per_cell") if with_windows else ("max_nodes", "max_per_node")
     useless = [name for name, value in caps.items() if value is not None and name not in names]
@@ -378,19 +340,6 @@ def checked_caps(with_windows: bool, **caps) -> dict[str, int]:
         )
         raise ValueError(msg)
     return {name: checked_count(name, caps[name], 1, _MAX_CAP) for name in names}
-
-
-def _checked_distance(max_distance, far) -> float | None:
-    choose("far", far, ("drop", "keep", None))
-    if max_distance is None and far == "drop":
-        msg = "far='drop' needs max_distance=, the distance in metres (or units of the plane) beyond which events are dropped"
-        raise ValueError(msg)
-    if max_distance is None:
-        return None
-    if far == "keep":
-        msg = "far='keep' counts events at any distance, so max_distance would do nothing; leave one of the two out"
-        raise ValueError(msg)
-    return checked_number("max_distance", max_distance, "a positive distance (metres, or units of the plane)", above=0)
 
 
 def squared_sensitivity(max_cells: int, max_per_cell: int, adjacency: Adjacency) -> int:

@@ -1,31 +1,30 @@
-"""Which node and which time window an event belongs to: a public rule, applied to each row by itself. -1 where it has none."""
+"""Which node and which time window an event belongs to: a public rule, applied to each row by itself; or the reason why none."""
 
 from __future__ import annotations
 
-import datetime
 import re
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 
 import numpy as np
 from scipy.spatial import cKDTree
 
 from hushgraph.checks import as_array, shown
 from hushgraph.graph import Graph
-from hushgraph.privacy.events import Chunk, needed, numbers
-from hushgraph.privacy.units import factorized
+from hushgraph.names import Names
+from hushgraph.privacy.columns import Column, Moments, Objects, Reals, Texts, encoded, numbers, times, type_of
+from hushgraph.privacy.events import Chunk, needed
+from hushgraph.privacy.lines import NO_TIME as NO_TICKS
+
+NO_PLACE, TOO_FAR, NO_TIME, OUTSIDE_WINDOWS = -1, -2, -3, -4  # why a row is in no cell
 
 EARTH_RADIUS = 6_371_008.8  # metres, mean
 _FOUND = (("node",), ("lon", "lat"), ("longitude", "latitude"), ("x", "y"))
-_TICKS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}  # nanoseconds of each unit of datetime64
-_AWARE = r"[T ]\d\d.*(?:[Zz]|[+-]\d\d(?::?\d\d)?)\s*$"  # an ISO 8601 time that ends in a time zone
 
 
 # ---- which columns say where ----------------------------------------------------------------------------------------
 
 
-def place_columns(
-    graph: Graph, columns: list | None, *, may_show: bool = True, node=None, lon=None, lat=None, x=None, y=None, crs=None
-):
+def place_columns(graph: Graph, columns: list | None, *, node=None, lon=None, lat=None, x=None, y=None, crs=None):
     """(names, crs) of the columns that say where: names is (node,) or a pair; found by their usual names if none are given."""
     given = {name: value for name, value in {"node": node, "lon": lon, "lat": lat, "x": x, "y": y}.items() if value is not None}
     for name, value in given.items():
@@ -41,7 +40,7 @@ def place_columns(
     if given:
         names, kind = tuple(given.values()), next(iter(given))
     else:
-        names = _found_columns(graph, columns, crs, may_show)
+        names = _found_columns(graph, columns, crs)
         kind = "lon" if names[0] == "longitude" else names[0]
     if kind == "x" and crs is None and given:
         msg = (
@@ -54,7 +53,7 @@ def place_columns(
     return names, crs
 
 
-def _found_columns(graph: Graph, columns: list | None, crs, may_show: bool) -> tuple:
+def _found_columns(graph: Graph, columns: list | None, crs) -> tuple:
     if columns is None:  # no chunk at all: nothing to find, nothing to count
         return ("node",)
     named = [names for names in _FOUND if all(name in columns for name in names)]
@@ -62,9 +61,8 @@ def _found_columns(graph: Graph, columns: list | None, crs, may_show: bool) -> t
     if len(fits) == 1:
         return fits[0]
     fault = f"in more than one way ({' and '.join('+'.join(names) for names in fits)})" if fits else "under no usual name"
-    listed = f"the columns {columns}" if may_show else f"the {len(columns)} columns that the first line of the file names"
     msg = (
-        f"{listed} say where the events are {fault}; name them: node='...', or lon='...' and lat='...' (degrees), "
+        f"the {len(columns)} columns of the events say where the events are {fault}; name them: node='...', or lon='...' and lat='...' (degrees), "
         "or x='...', y='...' and crs='planar' or 'EPSG:...'"
     )
     raise ValueError(msg)
@@ -94,7 +92,7 @@ def _check_graph_has(graph: Graph, crs: str | None) -> None:
 
 
 def node_finder(graph: Graph, names: tuple, crs: str | None, max_distance: float | None) -> Callable[[Chunk], np.ndarray]:
-    """A function from chunks to node numbers, -1 for rows without a known place or further away than `max_distance`."""
+    """A function from chunks to node numbers; NO_PLACE for rows without a known place, TOO_FAR beyond `max_distance`."""
     if crs is None:
         return _by_label(graph, names[0])
     to_plane = _plane_of(graph)
@@ -106,19 +104,17 @@ def node_finder(graph: Graph, names: tuple, crs: str | None, max_distance: float
     to_degrees = None if crs in ("planar", "lonlat") else _projection(crs)
 
     def find(chunk: Chunk) -> np.ndarray:
-        first, second = (numbers(chunk[name], name) for name in names)
+        first, second = (numbers(chunk.columns[name], name) for name in names)
         if to_degrees is not None:
             first, second = to_degrees(first, second)
         known = np.isfinite(first) & np.isfinite(second)
         if crs != "planar":
             known &= np.abs(second) <= 90
-        node = np.full(len(first), -1, dtype=np.int64)
+        node = np.full(len(first), NO_PLACE, dtype=np.int64)
         if graph.n and known.any():
-            everywhere = bool(known.all())
-            points = to_plane(first, second) if everywhere else to_plane(first[known], second[known])
-            distance, nearest = tree.query(points, workers=-1)
-            nearest = np.where(distance <= (np.finfo(float).max if max_distance is None else max_distance), nearest % graph.n, -1)
-            node[... if everywhere else known] = nearest
+            distance, nearest = tree.query(to_plane(first[known], second[known]), workers=-1)
+            nearest = np.where(np.isfinite(distance), nearest % graph.n, NO_PLACE)
+            node[known] = nearest if max_distance is None else np.where(distance <= max_distance, nearest, TOO_FAR)
         return node
 
     return find
@@ -166,29 +162,37 @@ def _projection(crs: str) -> Callable:
 def _by_label(graph: Graph, name: str) -> Callable[[Chunk], np.ndarray]:
     labels = list(range(graph.n)) if graph.labels is None else graph.labels.tolist()
     position = {label: i for i, label in enumerate(labels)}
-    as_text = {str(label): i for i, label in enumerate(labels)}
+    by_bytes = {encoded(str(label)): i for i, label in enumerate(labels)}
+    by_bytes |= {encoded(label): i for i, label in enumerate(labels) if isinstance(label, str)}
     whole = all(isinstance(label, int) for label in labels)
     text_only = bool(labels) and all(isinstance(label, str) for label in labels)
 
-    def number_of(value) -> int:
-        if not isinstance(value, str):
-            return position.get(value, -1)
-        if whole and (match := re.fullmatch(r"\s*([+-]?\d{1,20})(?:\.0*)?\s*", value)):
-            return position.get(int(match[1]), -1)  # files write 7, 7.0 and 007
-        return position.get(value, as_text.get(value, -1))
+    def of_bytes(text: bytes) -> int:
+        if whole and (match := re.fullmatch(rb"[ \t]*([+-]?[0-9]{1,20})(?:\.0*)?[ \t]*", text)):
+            return position.get(int(match[1]), NO_PLACE)  # files write 7, 7.0 and 007
+        return by_bytes.get(text, NO_PLACE) if text else NO_PLACE
+
+    def of_object(value) -> int:
+        try:
+            return of_bytes(encoded(value)) if isinstance(value, str) else position.get(value, NO_PLACE)
+        except Exception:  # lists and other objects without a hash are no labels
+            return NO_PLACE
 
     def find(chunk: Chunk) -> np.ndarray:
-        column = chunk[name]
-        if text_only and getattr(column.dtype, "kind", "O") in "iuf":
-            msg = f"the graph has text labels, but column {name!r} holds numbers; turn it into text as the labels are written"
+        column = chunk.columns[name]
+        if isinstance(column, Texts):
+            names = Names()
+            numbers_of_names = names.numbers(column.buffer, column.spans)
+            return np.array([of_bytes(text) for text in names.texts()], dtype=np.int64)[numbers_of_names]
+        if isinstance(column, Objects):
+            return np.array([of_object(value) for value in column.values], dtype=np.int64)
+        if not isinstance(column, Reals) or text_only:
+            labels_are = "text labels" if text_only else "labels of other types"
+            msg = f"the graph has {labels_are}, but column {name!r} holds {type_of(column)}; turn it into text as the labels are written"
             raise TypeError(msg)
-        try:
-            codes, values = factorized(column)
-        except TypeError:  # lists and the like are no labels: such rows are at no known node
-            values = [value if isinstance(value, Hashable) else None for value in column.tolist()]
-            codes = np.arange(len(values))
-        table = np.fromiter((number_of(value) for value in values), dtype=np.int64, count=len(values))
-        return np.append(table, -1)[codes]
+        values, places = np.unique(column.values, return_inverse=True)
+        found = np.array([position.get(value, NO_PLACE) for value in values.tolist()], dtype=np.int64)
+        return np.where(column.known, found[places], NO_PLACE)
 
     return find
 
@@ -229,91 +233,58 @@ class Windows:
         return len(self.edges) - 1
 
     def _read_times(self, windows) -> None:
-        pandas = needed("pandas")
-        texts = [_iso_text(edge) for edge in (windows if hasattr(windows, "tz") else list(windows))]
-        aware = {bool(re.search(_AWARE, text)) for text in texts}
-        times = pandas.to_datetime(pandas.Series(texts), format="ISO8601", errors="coerce", utc=True)
-        if times.isna().any() or len(aware) != 1 or times.dt.year.min() < 1678 or times.dt.year.max() > 2261:
+        column = Objects(list(windows))
+        ticks, aware = times(column)
+        known = ticks[ticks != NO_TICKS]
+        if len(known) < len(ticks) or aware.all() != aware.any() or known.min() < _FIRST or known.max() >= _LAST:
             msg = (
                 "windows must be numbers, or times between the years 1678 and 2261, all with a time zone or all without: "
                 f"datetime64, datetimes or ISO 8601 text; got {shown(windows)}"
             )
             raise ValueError(msg)
-        self.kind = "aware" if aware.pop() else "naive"
-        ticks = times.dt.tz_localize(None).to_numpy()
-        unit = np.datetime_data(ticks.dtype)[0]
-        self._ticks = [tick * _TICKS[unit] for tick in ticks.astype(np.int64).tolist()]
-        self.edges = tuple(time.isoformat() for time in (times if self.kind == "aware" else times.dt.tz_localize(None)))
+        self.kind = "aware" if aware.all() else "naive"
+        self._ticks = ticks.tolist()
+        self.edges = tuple(_iso_text(tick) + ("+00:00" if self.kind == "aware" else "") for tick in self._ticks)
 
-    def find(self, column, name: str) -> np.ndarray:
-        """The window of each row, -1 for rows outside all of them and rows without a time."""
-        return self._numbered(column, name) if self.kind == "number" else self._timed(column, name)
-
-    def _numbered(self, column, name: str) -> np.ndarray:
-        if getattr(column.dtype, "kind", "O") in "mM":
+    def find(self, column: Column, name: str) -> np.ndarray:
+        """The window of each row, or NO_TIME or OUTSIDE_WINDOWS."""
+        if self.kind == "number" and isinstance(column, Moments):
             msg = f"windows are numbers, but column {name!r} holds times; give windows as datetimes"
             raise TypeError(msg)
-        values = numbers(column, name)
-        return _window_of(np.array(self._ticks, dtype=np.float64), values, np.isfinite(values))
+        if self.kind == "number":
+            values = numbers(column, name)
+            return _window_of(np.array(self._ticks, dtype=np.float64), values, np.isfinite(values))
+        ticks, fits = self._timed(column, name)
+        return _window_of(np.array(self._ticks, dtype=np.int64), ticks, fits & (ticks != NO_TICKS))
 
-    def _timed(self, column, name: str) -> np.ndarray:
-        kind = getattr(column.dtype, "kind", "O")
-        if kind in "iufbm":
-            msg = f"windows are times, but column {name!r} has dtype {column.dtype}; convert it with pandas.to_datetime"
+    def _timed(self, column: Column, name: str) -> tuple[np.ndarray, np.ndarray | bool]:
+        """(nanoseconds, whether the row has an offset exactly if windows have): a row of the other kind is one without a time."""
+        if isinstance(column, Texts | Objects):
+            ticks, aware = times(column)
+            return ticks, aware == (self.kind == "aware")
+        if not isinstance(column, Moments):
+            msg = f"windows are times, but column {name!r} holds {type_of(column)}; convert it to times: pandas.to_datetime"
             raise TypeError(msg)
-        if kind != "M":
-            times, aware = self._read(column, name), self.kind == "aware"
-        elif (found := _times(column)) is None:
-            msg = f"column {name!r}, of dtype {column.dtype}, cannot be read as times; convert it with pandas.to_datetime"
-            raise TypeError(msg)
-        else:
-            times, aware = found
-        if aware != (self.kind == "aware"):
-            have, lack = (f"column {name!r}", "windows") if aware else ("windows", f"column {name!r}")
-            msg = f"{have} has a time zone and {lack} has none; give both one, or take it off: tz_convert('...').tz_localize(None)"
-            raise ValueError(msg.replace("windows has", "windows have"))
-        unit = np.datetime_data(times.dtype)[0]
-        edges = np.array(
-            [-(-tick // _TICKS[unit]) for tick in self._ticks], dtype=np.int64
-        )  # t >= a is t >= ceil(a) in whole units
-        return _window_of(edges, times.astype(np.int64), ~np.isnat(times))
-
-    def _read(self, column, name: str) -> np.ndarray:
-        """Text as ISO 8601, each row by itself: a format guessed from one row would change what the others mean.
-
-        A row with a time zone where windows have none, or without where they have one, is a row without a time.
-        """
-        pandas = needed("pandas")
-        texts = column.fillna("")
-        if column.dtype == object:
-            texts = pandas.Series([_iso_text(value) for value in column.tolist()], dtype=object)
-        times = pandas.to_datetime(texts, format="ISO8601", errors="coerce", utc=True)
-        zoned = texts.str.contains(_AWARE, regex=True).to_numpy(dtype=bool)
-        values = times.dt.tz_localize(None).to_numpy(copy=True)
-        values[zoned != (self.kind == "aware")] = np.datetime64("NaT")
-        return values
+        if column.aware != (self.kind == "aware"):
+            have, lack = (f"column {name!r} has", "windows have") if column.aware else ("windows have", f"column {name!r} has")
+            msg = f"{have} a time zone and {lack} none; give both one, or take it off: tz_convert('...').tz_localize(None)"
+            raise ValueError(msg)
+        return column.ticks, True
 
 
-def _iso_text(value):
-    if isinstance(value, datetime.date):  # datetimes and pandas Timestamps too
-        return value.isoformat() if value == value else ""
-    if isinstance(value, np.datetime64):
-        return str(value)
-    return value if isinstance(value, str) else ""
+_FIRST, _LAST = (int(np.datetime64(f"{year}-01-01", "ns").astype(np.int64)) for year in (1678, 2262))
 
 
-def _times(column) -> tuple[np.ndarray, bool] | None:
-    """A column of times as datetime64 of seconds or finer, in UTC if it has a time zone; and whether it has. None: not times."""
-    try:
-        if not isinstance(column.dtype, np.dtype) and not hasattr(column.dtype, "tz"):
-            column = needed("pyarrow").array(column).to_pandas()  # an Arrow type of pandas
-        aware = getattr(column.dtype, "tz", None) is not None
-        times = (column.dt.tz_convert("UTC").dt.tz_localize(None) if aware else column).to_numpy()
-    except (TypeError, ValueError, AttributeError, OverflowError):
-        return None
-    return (times, aware) if times.dtype.kind == "M" and np.datetime_data(times.dtype)[0] in _TICKS else None
+def _iso_text(tick: int) -> str:
+    """Nanoseconds since 1970 as ISO 8601: seconds, with six or nine decimals where they are needed."""
+    seconds, nanoseconds = divmod(tick, 10**9)
+    text = str(np.datetime64(seconds, "s"))
+    if nanoseconds == 0:
+        return text
+    return f"{text}.{nanoseconds // 1000:06d}" if nanoseconds % 1000 == 0 else f"{text}.{nanoseconds:09d}"
 
 
-def _window_of(edges: np.ndarray, values: np.ndarray, known: np.ndarray) -> np.ndarray:
+def _window_of(edges: np.ndarray, values: np.ndarray, known) -> np.ndarray:
     window = np.searchsorted(edges, values, side="right") - 1
-    return np.where(known & (window >= 0) & (window < len(edges) - 1), window, -1)
+    inside = (window >= 0) & (window < len(edges) - 1)
+    return np.where(known, np.where(inside, window, OUTSIDE_WINDOWS), NO_TIME)

@@ -1,139 +1,145 @@
-"""Ids of units as exact integers. Two people whose ids were merged by a float or a hash would share one bound."""
+"""Ids of units as codes. Two people whose ids were merged by a float, a decoder or a hash would share one bound.
+
+An id is one of five kinds, and ids of different kinds are never the same: text (compared by its bytes), bytes, UUID, whole numbers
+and other numbers (compared by exact value, so that 7, 7.0 and Decimal("7.00") are one id whatever the type of the column).
+"""
 
 from __future__ import annotations
 
 import uuid
 from decimal import Decimal
-from numbers import Integral
-from typing import Any
 
 import numpy as np
 
-from hushgraph.privacy.events import needed
+from hushgraph.names import PADDING, Names
+from hushgraph.privacy.columns import Column, Objects, Reals, Texts, encoded, type_of
 
-
-def factorized(column) -> tuple[np.ndarray, list]:
-    """(codes, values): each row's position in the list of distinct values, -1 for nulls. Equal means `==`, never a hash alone."""
-    pandas = needed("pandas")
-    if _is_arrow_text(column) or getattr(column.dtype, "kind", "O") in "iuf":
-        codes, values = pandas.factorize(column.array)  # text as Arrow holds it: lengths are compared too, so NUL ends nothing
-        return codes, values.tolist()
-    position: dict = {}
-    rows = column.astype(object).tolist()
-    rows = [None if isinstance(x, Decimal) and x.is_snan() else x for x in rows]  # has no hash
-    return np.fromiter((position.setdefault(x, len(position)) for x in rows), dtype=np.int64, count=len(rows)), list(position)
-
-
-def _is_arrow_text(column) -> bool:
-    arrays = needed("pandas").arrays
-    return isinstance(column.array, arrays.ArrowStringArray | arrays.ArrowExtensionArray) and column.dtype.type is str
-
-
-# ---- units ----------------------------------------------------------------------------------------------------------
+_EXACT = {2: 2.0**11, 4: 2.0**24, 8: 2.0**53}  # floats of so many bytes hold all whole numbers below this
 
 
 class UnitCodes:
-    """Ids of units as 0, 1, 2, ... in order of first appearance, the same number in every chunk; -1 for a missing id.
+    """Ids of units as 0, 1, 2, ..., the same code in every chunk; -1 for a missing id.
 
-    None, NaN, NA and empty text are missing. All ids must be of one type, since 1, "1" and True may or may not be the same
-    person: floats of one width, integers, text, bytes, Decimal or UUID.
+    Missing are None, NaN, NA, NaT and empty text; and by rule what cannot be told apart for sure: floats of 2^53 and more in size
+    (2^24 in float32, 2^11 in float16), text of more than 65,536 bytes, bools, and objects of any other type.
 
     Examples
     --------
-    >>> import pandas
+    >>> from hushgraph.privacy.columns import as_column
     >>> people = UnitCodes("person")
-    >>> people.add(pandas.Series(["ann", "bob", None]))[0].tolist()
+    >>> people.add(as_column(["ann", "bob", None])).tolist()
     [0, 1, -1]
-    >>> codes, new = people.add(pandas.Series(["eve", "bob"]))
-    >>> codes.tolist(), new
-    ([2, 1], ['eve'])
+    >>> people.add(as_column(["eve", "bob", 7, 7.0, "7"])).tolist()
+    [2, 1, 4, 4, 3]
+    >>> len(people)
+    5
     """
 
     def __init__(self, name: str):
         self.name = name
-        self.rows = 0
-        self._kind: str | None = None
-        self._code: dict = {}
+        self.tables: dict[str, Names] = {}
+        self.codes: dict[str, np.ndarray] = {}  # by number in the table of its kind
+        self._count = 0
 
-    def add(self, column) -> tuple[np.ndarray, list]:
-        """The codes of a chunk's rows, and the ids not seen before in the order of their codes."""
-        kind = self._kind_of(column)
-        if kind is not None and self._kind not in (None, kind):
-            self._refuse(f"holds {self._kind} ids in some chunks and {kind} ids in others (from row {self.rows})")
-        self._kind = kind or self._kind
-        self.rows += len(column)
-        if kind is None:
-            return np.full(len(column), -1, dtype=np.int64), []
-        codes, ids = factorized(column)
-        before, known = len(self._code), self._code
-        table = np.fromiter(
-            (-1 if _is_missing(x) else known.setdefault(x, len(known)) for x in ids), dtype=np.int64, count=len(ids)
-        )
-        new = [ids[i] for i in np.flatnonzero(table >= before)]
-        return np.append(table, -1)[codes], new  # the code -1 takes the last entry
+    def __len__(self) -> int:
+        return self._count
 
-    def _kind_of(self, column) -> str | None:
-        """The one type of the ids in a chunk; None if all are missing."""
-        kind = getattr(column.dtype, "kind", "O")
-        if kind in "iu":
-            return "integer"
-        if kind == "f":
-            return self._float_kind(column)
-        if _is_arrow_text(column):
-            return "text"
-        rows = column.astype(object).tolist()
-        kinds = {of_type: _kind_of_type(of_type) for of_type in set(map(type, rows))}
-        if "float64" in kinds.values() and set(kinds.values()) - {"float64", None}:
-            rows = [None if isinstance(x, float) and x != x else x for x in rows]  # NaN among text is a missing id, not a float
-            kinds = {of_type: _kind_of_type(of_type) for of_type in set(map(type, rows))}
-        found = sorted({kind for kind in kinds.values() if kind is not None})
-        if len(found) > 1:
-            places = ", ".join(f"{kind} in row {self.rows + _first(rows, kinds, kind)}" for kind in found)
-            self._refuse(f"mixes ids of different types ({places})")
-        if found and found[0] not in ("integer", "float64", "text", "bytes", "Decimal", "UUID"):
-            row = self.rows + _first(rows, kinds, found[0])
-            self._refuse(f"holds ids of type {found[0]} (row {row}); integers or text are expected")
-        return found[0] if found else None
+    def add(self, column: Column) -> np.ndarray:
+        """The codes of a chunk's rows."""
+        if isinstance(column, Texts):
+            return self._coded(column)
+        found = np.full(len(column), -1, dtype=np.int64)
+        for rows, texts in self._parts(column):
+            found[rows] = self._coded(texts)
+        return found
 
-    def _float_kind(self, column) -> str | None:
-        """float32 or float64; a chunk without any id, which pandas makes a float, has no kind."""
-        width = 8 * getattr(column.dtype, "itemsize", 8)
-        if width > 64:
-            self._refuse("holds floats of more than 64 bits, which cannot be compared exactly")
-        return None if bool(column.isna().all()) else f"float{width}"
+    def _parts(self, column: Column) -> list[tuple[np.ndarray, Texts]]:
+        """The rows with an id, and their ids as bytes, kind by kind."""
+        if isinstance(column, Objects):
+            return _keyed(np.arange(len(column)), column.values)
+        if not isinstance(column, Reals) or column.values.dtype.itemsize not in (1, *_EXACT):
+            msg = f"column {self.name!r} (unit=) must hold ids: text or whole numbers; it holds {type_of(column)}; use astype(str)"
+            raise TypeError(msg)
+        values, whole = column.values, column.known
+        if values.dtype.kind == "f":
+            usable = whole & (np.abs(values) < _EXACT[values.dtype.itemsize])
+            whole = usable & (values == np.trunc(values))
+            other = usable & ~whole
+        else:
+            other = whole & (values > np.iinfo(np.int64).max)
+            whole = whole & ~other
+        integers = values[whole].astype("<i8")
+        starts = 8 * np.arange(len(integers), dtype=np.int64)
+        buffer = np.frombuffer(integers.tobytes() + PADDING, dtype=np.uint8)
+        rows = np.flatnonzero(other)
+        return [
+            (np.flatnonzero(whole), Texts(buffer, starts << 32 | (starts + 8), "whole number")),
+            *_keyed(rows, values[rows].tolist()),
+        ]
 
-    def _refuse(self, fault: str):
-        msg = f"column {self.name!r} (unit=) {fault}; turn all ids that are not missing into text: astype(str)"
-        raise TypeError(msg)
-
-
-def _kind_of_type(of_type: type) -> str | None:
-    if of_type.__name__ in _ABSENT:
-        return None
-    if issubclass(of_type, bool | np.bool_):
-        return "bool"
-    for kind, bases in _KINDS.items():
-        if issubclass(of_type, bases):
-            return kind
-    return of_type.__name__
+    def _coded(self, texts: Texts) -> np.ndarray:
+        names = self.tables.setdefault(texts.kind, Names())
+        codes = self.codes.get(texts.kind, np.empty(0, dtype=np.int64))
+        present = (texts.spans >> 32) != (texts.spans & 0xFFFFFFFF)
+        before, found = len(names), np.full(len(texts), -1, dtype=np.int64)
+        numbers = names.numbers(texts.buffer, texts.spans[present])
+        if len(names) > len(codes):
+            codes = np.concatenate([codes, np.empty(max(len(names), 2 * len(codes)) - len(codes), dtype=np.int64)])
+        codes[before : len(names)] = np.arange(self._count, self._count + len(names) - before)
+        self.codes[texts.kind] = codes
+        self._count += len(names) - before
+        found[present] = codes[numbers]
+        return found
 
 
-_ABSENT = ("NoneType", "NAType", "NaTType")
-_KINDS: dict[str, Any] = {
-    "integer": Integral,
-    "float64": (float, np.float64),
-    "text": str,
-    "bytes": bytes,
-    "Decimal": Decimal,
-    "UUID": uuid.UUID,
-}
+def _keyed(rows: np.ndarray, values: list) -> list[tuple[np.ndarray, Texts]]:
+    """The rows with an id, and their ids as bytes, kind by kind."""
+    places: dict[str, list[int]] = {}
+    ids: dict[str, list[bytes]] = {}
+    for row, value in zip(rows.tolist(), values, strict=True):
+        kind, key = _key(value)
+        if key:
+            places.setdefault(kind, []).append(row)
+            ids.setdefault(kind, []).append(key)
+    return [(np.array(places[kind], dtype=np.int64), Texts.of(ids[kind], kind)) for kind in ids]
 
 
-def _first(rows: list, kinds: dict, kind: str) -> int:
-    return next(i for i, x in enumerate(rows) if kinds[type(x)] == kind)
+def _key(value) -> tuple[str, bytes]:
+    """(kind, bytes) of an id, which differ for different ids; no bytes if it is missing."""
+    try:
+        if isinstance(value, str):
+            return "text", encoded(value)
+        if isinstance(value, bytes):
+            return "bytes", bytes(value)
+        if isinstance(value, uuid.UUID):
+            return "UUID", value.bytes
+        if isinstance(value, int | np.integer) and not isinstance(value, bool):
+            return _whole(int(value)) or _exact(Decimal(int(value)))
+        if isinstance(value, float | np.float32 | np.float16):
+            width = value.itemsize if isinstance(value, np.floating) else 8
+            return _exact(Decimal(float(value))) if abs(float(value)) < _EXACT[width] else ("", b"")
+        if isinstance(value, Decimal):
+            return _exact(value)
+    except Exception:  # one row refuses nothing: what cannot be read is missing
+        pass
+    return "", b""
 
 
-def _is_missing(value) -> bool:
-    if isinstance(value, str | bytes):
-        return not value
-    return type(value).__name__ in _ABSENT or value != value
+def _whole(number: int) -> tuple[str, bytes] | None:
+    return ("whole number", number.to_bytes(8, "little", signed=True)) if -(2**63) <= number < 2**63 else None
+
+
+def _exact(value: Decimal) -> tuple[str, bytes]:
+    """The key of a number: as a whole one if it is one, or else by sign, digits and power of ten, one form for each value."""
+    if not value.is_finite():
+        return "", b""
+    sign, digits, power = value.as_tuple()
+    text = "".join(map(str, digits)).lstrip("0")
+    kept = text.rstrip("0")
+    assert isinstance(power, int)
+    power += len(text) - len(kept)
+    if not kept or 0 <= power <= 19 - len(kept):
+        number = int(kept or "0") * (10**power if kept else 1)
+        if whole := _whole(-number if sign else number):
+            return whole
+    return "other number", f"{'-' if sign else ''}{kept}e{power}".encode()

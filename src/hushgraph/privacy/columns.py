@@ -1,0 +1,285 @@
+"""Columns of tables in five typed forms, converted element by element. Knows no graph and no unit.
+
+One row's value can neither refuse a table nor change what another row means: whether a column is refused depends on its declared
+type alone, and an element that cannot be read is a missing value. Text is read by the rules of `lines.py`.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+
+import numpy as np
+
+from hushgraph.contents import extra
+from hushgraph.names import PADDING
+from hushgraph.privacy.lines import AFTER, BEFORE, LONGEST, NO_TIME, Texts
+
+_NANOSECONDS = {
+    "W": 604_800 * 10**9,
+    "D": 86_400 * 10**9,
+    "h": 3600 * 10**9,
+    "m": 60 * 10**9,
+    "s": 10**9,
+    "ms": 10**6,
+    "us": 10**3,
+    "ns": 1,
+}
+_PER_NANOSECOND = {"ps": 10**3, "fs": 10**6, "as": 10**9}
+
+
+@dataclass(frozen=True, eq=False)
+class Reals:
+    """Integers or floats of one NumPy dtype, and which rows have one (floats that are NaN have none either)."""
+
+    values: np.ndarray
+    known: np.ndarray
+
+    def __len__(self):
+        return len(self.values)
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """Times of one declared type: nanoseconds since 1970 or NO_TIME, in UTC if the type has a time zone."""
+
+    ticks: np.ndarray
+    aware: bool
+
+    def __len__(self):
+        return len(self.ticks)
+
+
+@dataclass(frozen=True, eq=False)
+class Objects:
+    """Python objects of any type."""
+
+    values: list
+
+    def __len__(self):
+        return len(self.values)
+
+
+@dataclass(frozen=True, eq=False)
+class Unusable:
+    """A type that holds neither ids nor places nor times: bool, complex numbers, durations, lists, ..."""
+
+    dtype: str
+    rows: int
+
+    def __len__(self):
+        return self.rows
+
+
+Column = Texts | Reals | Moments | Objects | Unusable
+
+
+def type_of(column: Column) -> str:
+    """What a column holds, for an error: its declared type."""
+    if isinstance(column, Unusable):
+        return column.dtype
+    if isinstance(column, Reals):
+        return f"numbers ({column.values.dtype})"
+    return {Texts: "text", Moments: "times", Objects: "objects"}[type(column)]
+
+
+# ---- what callers pass ----------------------------------------------------------------------------------------------
+
+
+def check_column(values, name: str):
+    """`values` if they are a column, in a form that has a length and can be sliced; otherwise an error."""
+    if np.ma.isMaskedArray(values):
+        msg = f"column {name!r} of the events is a masked array, and the mask would be lost; fill it first: filled(...)"
+        raise TypeError(msg)
+    if isinstance(values, str | bytes | Mapping) or getattr(values, "ndim", 1) != 1 or not isinstance(values, Iterable):
+        msg = f"column {name!r} of the events must be one-dimensional, one value per event; got {type(values).__name__}"
+        raise TypeError(msg)
+    return values if hasattr(values, "dtype") or _is_arrow(values) else list(values)
+
+
+def as_column(values) -> Column:
+    """The typed form of a list, a NumPy array, a pandas Series, Index or array, or an Arrow array.
+
+    Examples
+    --------
+    >>> as_column(np.array(["2026-03-02", "NaT"], dtype="datetime64[D]")).ticks.tolist()
+    [1772409600000000000, -9223372036854775808]
+    >>> as_column(["ann", 7, None]).values
+    ['ann', 7, None]
+    """
+    if _is_arrow(values):
+        return from_arrow(values)
+    if isinstance(values, list):
+        return Objects(values)
+    if isinstance(values.dtype, np.dtype):
+        return _from_numpy(np.asarray(values))
+    return _from_pandas(values)
+
+
+def _is_arrow(values) -> bool:
+    return type(values).__module__.startswith("pyarrow.")
+
+
+def _from_numpy(values: np.ndarray) -> Column:
+    kind = values.dtype.kind
+    if kind in "iuf":
+        return Reals(values, np.ones(len(values), dtype=bool) if kind in "iu" else ~np.isnan(values))
+    if kind == "M":
+        unit, count = np.datetime_data(values.dtype)
+        if unit in ("Y", "M"):
+            known = ~np.isnat(values)
+            near = np.clip(values.astype(np.int64), -200_000, 200_000).astype(values.dtype).astype("datetime64[D]")
+            return Moments(_scaled(np.where(known, near.astype(np.int64), NO_TIME), "D"), aware=False)
+        if count == 1 and unit in _NANOSECONDS | _PER_NANOSECOND:
+            return Moments(_scaled(values.astype(np.int64), unit), aware=False)
+    return Objects(values.tolist()) if kind in "OUST" else Unusable(str(values.dtype), len(values))
+
+
+def _scaled(ticks: np.ndarray, unit: str) -> np.ndarray:
+    """Ticks of a unit as nanoseconds; what does not fit is BEFORE or AFTER all windows."""
+    if unit in _PER_NANOSECOND:
+        return np.where(ticks == NO_TIME, NO_TIME, ticks // _PER_NANOSECOND[unit])
+    factor = _NANOSECONDS[unit]
+    most = AFTER // factor
+    exact = np.clip(ticks, -most, most) * factor
+    return np.select([ticks == NO_TIME, ticks < -most, ticks > most], [NO_TIME, BEFORE, AFTER], exact)
+
+
+def _from_pandas(values) -> Column:
+    """A Series, Index or array of a type of pandas."""
+    dtype, array = values.dtype, getattr(values, "array", values)
+    if hasattr(dtype, "categories"):
+        return Objects(list(values))
+    if hasattr(dtype, "tz"):
+        ticks = array.tz_convert("UTC").tz_localize(None)
+        return Moments(_scaled(np.asarray(ticks).astype(np.int64), dtype.unit), aware=True)
+    if getattr(dtype, "storage", None) == "python":
+        return Objects(list(values))
+    if hasattr(dtype, "subtype") and hasattr(dtype, "fill_value"):  # sparse
+        return _from_numpy(np.asarray(values))
+    if hasattr(dtype, "freq") or hasattr(dtype, "closed") or not hasattr(array, "__arrow_array__"):  # periods, intervals
+        return Unusable(str(dtype), len(values))
+    return from_arrow(array.__arrow_array__())
+
+
+# ---- Arrow ----------------------------------------------------------------------------------------------------------
+
+
+def from_arrow(array) -> Column:
+    """The typed form of an Arrow array, taken from its buffers: no value is decoded, validated or cast."""
+    pyarrow = extra("pyarrow", name="events", purpose="counting events")
+    types, kind = pyarrow.types, array.type
+    is_text = types.is_string(kind) or types.is_large_string(kind)
+    if types.is_string(kind) or types.is_binary(kind):
+        array = array.cast(pyarrow.large_binary())  # offsets of 64 bits, so that joining parts has room; the bytes stay
+    if isinstance(array, pyarrow.ChunkedArray):
+        array = array.chunk(0) if array.num_chunks == 1 else pyarrow.concat_arrays(array.chunks or [pyarrow.array([], kind)])
+    if isinstance(array, pyarrow.ExtensionArray):
+        return _from_extension(array)
+    if types.is_dictionary(kind):
+        return from_arrow(array.dictionary_decode())
+    if types.is_null(kind):
+        return Texts.of([b""] * len(array))
+    if is_text or types.is_binary(kind) or types.is_large_binary(kind):
+        return _texts_from_arrow(array, "text" if is_text else "bytes")
+    if types.is_fixed_size_binary(kind):
+        return Texts.of([b"" if value is None else value for value in array.to_pylist()], "bytes")
+    if types.is_integer(kind) or types.is_floating(kind):
+        values, known = _buffer(array, np.dtype(kind.to_pandas_dtype())), _known(array)
+        return Reals(values, known & ~np.isnan(values) if types.is_floating(kind) else known)
+    if types.is_date(kind) or types.is_timestamp(kind):
+        unit = kind.unit if types.is_timestamp(kind) else "D" if types.is_date32(kind) else "ms"
+        ticks = _buffer(array, np.dtype(np.int32 if types.is_date32(kind) else np.int64)).astype(np.int64)
+        return Moments(_scaled(np.where(_known(array), ticks, NO_TIME), unit), getattr(kind, "tz", None) is not None)
+    return Objects(array.to_pylist()) if types.is_decimal(kind) else Unusable(str(kind), len(array))
+
+
+def _from_extension(array) -> Column:
+    if getattr(array.type, "extension_name", "") != "arrow.uuid":
+        return Unusable(str(array.type), len(array))
+    texts = from_arrow(array.storage)
+    assert isinstance(texts, Texts)
+    return Texts(texts.buffer, texts.spans, "UUID")
+
+
+def _known(array) -> np.ndarray:
+    return np.asarray(array.is_valid().to_numpy(zero_copy_only=False), dtype=bool)
+
+
+def _buffer(array, dtype: np.dtype) -> np.ndarray:
+    content = array.buffers()[1]
+    if content is None:
+        return np.zeros(len(array), dtype=dtype)
+    return np.frombuffer(content, dtype=dtype, count=array.offset + len(array))[array.offset :]
+
+
+def _texts_from_arrow(array, kind: str) -> Texts:
+    """The bytes of an array of large strings or large binaries."""
+    if not len(array):
+        return Texts.of([], kind)
+    _, places, content = array.buffers()
+    offsets = np.frombuffer(places, dtype=np.int64, count=array.offset + len(array) + 1)[array.offset :]
+    content = b"" if content is None else memoryview(content)[offsets[0] : offsets[-1]]
+    starts, ends = offsets[:-1] - offsets[0], offsets[1:] - offsets[0]
+    usable = _known(array) & (ends - starts <= LONGEST)
+    if len(content) >= 1 << 31:  # more than a span can point to; only texts that are too long make that many bytes
+        rows = zip(starts.tolist(), ends.tolist(), usable.tolist(), strict=True)
+        return Texts.of([bytes(content[start:end]) if good else b"" for start, end, good in rows], kind)
+    buffer = np.frombuffer(b"".join([content, PADDING]), dtype=np.uint8)
+    return Texts(buffer, np.where(usable, starts << 32 | ends, 0), kind)
+
+
+# ---- what columns say -----------------------------------------------------------------------------------------------
+
+
+def numbers(column: Column, name: str) -> np.ndarray:
+    """A column as float64, NaN where there is no number.
+
+    Examples
+    --------
+    >>> numbers(as_column(["1.5", "", "east", 2, True]), "x")
+    array([1.5, nan, nan, 2. , nan])
+    """
+    if isinstance(column, Texts):
+        return column.numbers()
+    if isinstance(column, Reals):
+        with np.errstate(over="ignore"):  # a longdouble that becomes infinite is no place
+            return np.where(column.known, column.values.astype(np.float64), np.nan)
+    if isinstance(column, Objects):
+        values = np.array([_number(value) for value in column.values], dtype=np.float64)
+        texts = [row for row, value in enumerate(column.values) if isinstance(value, str | bytes)]
+        values[texts] = Texts.of([encoded(column.values[row]) for row in texts]).numbers()
+        return values
+    msg = f"column {name!r} of the events must hold numbers; it holds {type_of(column)}; convert it first"
+    raise TypeError(msg)
+
+
+def _number(value) -> float:
+    is_number = isinstance(value, int | float | np.integer | np.floating | Decimal) and not isinstance(value, bool)
+    try:
+        return float(value) if is_number else np.nan
+    except Exception:  # one row refuses nothing: a signalling NaN, an integer beyond all floats
+        return np.nan
+
+
+def times(column: Texts | Objects) -> tuple[np.ndarray, np.ndarray]:
+    """(nanoseconds since 1970 or NO_TIME, whether it has an offset) of each row; datetimes are read as their ISO 8601 text."""
+    return (column if isinstance(column, Texts) else Texts.of([_iso_text(value) for value in column.values])).times()
+
+
+def _iso_text(value) -> bytes:
+    try:
+        if isinstance(value, datetime.date):  # datetimes and pandas Timestamps too
+            return value.isoformat().encode() if value == value else b""
+        if isinstance(value, np.datetime64):
+            return str(value).encode()
+        return encoded(value) if isinstance(value, str | bytes) else b""
+    except Exception:  # one row refuses nothing
+        return b""
+
+
+def encoded(value: str | bytes) -> bytes:
+    """The bytes of a text; lone surrogates have bytes of their own, so different texts stay different."""
+    return value.encode("utf-8", "surrogatepass") if isinstance(value, str) else bytes(value)

@@ -1,0 +1,154 @@
+"""Rows of events as counting sees them: whose each is, and in which cell, or the reason why in none.
+
+    reader = open_rows(graph, events, unit="person", max_distance=200)      # takes what count_events takes, checked alike
+    for rows in reader.rows(1_000_000):
+        rows.units                  # (rows,) code of the unit, -1 without an id; None without unit=
+        rows.cells                  # (rows,) cell, node * n_windows + window, or NO_PLACE, TOO_FAR, NO_TIME, OUTSIDE_WINDOWS
+        rows.numbers, rows.part     # which line (the header is 1) or row (from 0) of which table or file
+        rows.dropped                # lines that cannot be split into fields: they are no rows
+    len(reader.codes)               # units so far; rows without an id that are in no cell have the reason for that in `cells`
+
+All of it is private. A row counts if its unit (where there is one) and its cell are not negative; then `bounding.Tally` cuts each unit
+down to its bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from hushgraph.checks import checked_number, choose
+from hushgraph.graph import Graph, checked_graph
+from hushgraph.privacy.events import Chunk, EventSource, open_events
+from hushgraph.privacy.places import NO_PLACE, NO_TIME, OUTSIDE_WINDOWS, TOO_FAR, Windows, node_finder, place_columns
+from hushgraph.privacy.units import UnitCodes
+
+__all__ = ["NO_PLACE", "NO_TIME", "OUTSIDE_WINDOWS", "TOO_FAR", "EventReader", "Rows", "open_rows"]
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """A chunk of rows: their units, their cells and where they stand in the source. See the module's first lines."""
+
+    units: np.ndarray | None
+    cells: np.ndarray
+    numbers: np.ndarray
+    dropped: np.ndarray
+    part: int
+
+    def __len__(self):
+        return len(self.cells)
+
+
+@dataclass(frozen=True, eq=False)
+class EventReader:
+    """Events to be read by public rules, all of which were checked."""
+
+    graph: Graph
+    source: EventSource
+    names: list[str]
+    codes: UnitCodes | None
+    windows: Windows | None
+    time: str | None
+    crs: str | None
+    max_distance: float | None
+    find_node: Callable[[Chunk], np.ndarray]
+
+    @property
+    def n_cells(self) -> int:
+        return self.graph.n * (1 if self.windows is None else len(self.windows))
+
+    @property
+    def rules(self) -> dict:
+        """The public rules of the reading, for the certificate."""
+        if self.crs is None:
+            return {"place": "node"}
+        far = "keep" if self.max_distance is None else "drop"
+        return {"place": "nearest node", "max_distance": self.max_distance, "far": far}
+
+    def rows(self, chunk_rows: int) -> Iterator[Rows]:
+        """All rows, at most `chunk_rows` at a time."""
+        for chunk in self.source.chunks(self.names, chunk_rows):
+            units = None if self.codes is None else self.codes.add(chunk.columns[self.codes.name])
+            yield Rows(units, self._cells(chunk), chunk.numbers, chunk.dropped, chunk.part)
+
+    def _cells(self, chunk: Chunk) -> np.ndarray:
+        node = self.find_node(chunk)
+        if self.windows is None or self.time is None:
+            return node
+        window = self.windows.find(chunk.columns[self.time], self.time)
+        return np.where(node < 0, node, np.where(window < 0, window, node * len(self.windows) + window))
+
+
+def open_rows(
+    graph: Graph,
+    events,
+    *,
+    unit: str | None = None,
+    unit_column: str | None = None,
+    lon: str | None = None,
+    lat: str | None = None,
+    x: str | None = None,
+    y: str | None = None,
+    crs: str | None = None,
+    node: str | None = None,
+    max_distance: float | None = None,
+    far: Literal["drop", "keep"] | None = None,
+    time: str | None = None,
+    windows=None,
+) -> EventReader:
+    """A reader of events; parameters as in `count_events`. Nothing is read but the header or the types of columns."""
+    checked_graph(graph)
+    for name, value in (("unit", unit), ("unit_column", unit_column)):
+        if value is not None and not isinstance(value, str):
+            msg = f"{name} must be the name of a column of the events, not the column itself; got {type(value).__name__}"
+            raise TypeError(msg)
+    if unit is None and unit_column is not None:
+        msg = "unit_column= says where the ids are; unit= must say whose they are, 'person', say"
+        raise ValueError(msg)
+    ids = unit if unit_column is None else unit_column
+    slots = _checked_windows(time, windows)
+    distance = _checked_distance(max_distance, far)
+    source = open_events(events)
+    places, crs = place_columns(graph, source.columns, node=node, lon=lon, lat=lat, x=x, y=y, crs=crs)
+    if crs is None and distance is not None and source.columns is not None:
+        msg = "max_distance needs places; events that name their node= have no distance to it, so leave max_distance out"
+        raise ValueError(msg)
+    return EventReader(
+        graph=graph,
+        source=source,
+        names=list(dict.fromkeys(name for name in (ids, *places, time) if name is not None)),
+        codes=None if ids is None else UnitCodes(ids),
+        windows=slots,
+        time=time,
+        crs=crs,
+        max_distance=distance,
+        find_node=node_finder(graph, places, crs, distance),
+    )
+
+
+def _checked_windows(time, windows) -> Windows | None:
+    if (time is None) != (windows is None):
+        missing = "windows, the h + 1 increasing edges of h windows" if windows is None else "time, the column of the events' times"
+        msg = f"time and windows go together; {missing}, is missing"
+        raise ValueError(msg)
+    if time is not None and not isinstance(time, str):
+        msg = f"time must be the name of a column of the events, not the column itself; got {type(time).__name__}"
+        raise TypeError(msg)
+    return None if windows is None else Windows(windows)
+
+
+def _checked_distance(max_distance, far) -> float | None:
+    choose("far", far, ("drop", "keep", None))
+    if max_distance is None and far == "drop":
+        msg = "far='drop' needs max_distance=, the distance in metres (or units of the plane) beyond which events are dropped"
+        raise ValueError(msg)
+    if max_distance is None:
+        return None
+    if far == "keep":
+        msg = "far='keep' counts events at any distance, so max_distance would do nothing; leave one of the two out"
+        raise ValueError(msg)
+    return checked_number("max_distance", max_distance, "a positive distance (metres, or units of the plane)", above=0)
