@@ -2,7 +2,8 @@
 
 A generated city shows everything, since nobody lives there. A release shows what was published. Private events show numbers
 that depend on public inputs alone, until one release is drawn: their counts are touched by `PrivateEvents.draw` and by
-nothing else, which charges the ledger each time, and what it draws is written to a folder before it is shown.
+nothing else, which charges the ledger each time, and what it draws is written to a folder before it is shown. One exception is made for
+the owner's eyes: before the first release `PrivateEvents.check` shows, on request, what counting made of the events.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from hushgraph.app.view import Wish, methods_for, view
 from hushgraph.checks import checked_number, checked_seed
 from hushgraph.graph import Graph, checked_graph
 from hushgraph.privacy.calibration import analytic_sigma, composed_epsilon
+from hushgraph.privacy.check import ADVICE, PRIVATE, EventCheck
 from hushgraph.privacy.counting import CountMap
 from hushgraph.privacy.guarantee import LARGEST_EPSILON, checked_guarantee, guarantee_in_words
 from hushgraph.privacy.ledger import BudgetExceeded, Ledger, LedgerError
@@ -63,6 +65,8 @@ class Session(Protocol):
 
     def look(self, wish: Wish) -> dict: ...
 
+    def check(self) -> dict: ...
+
     def draw(self, order: Order) -> dict: ...
 
     def download(self, wish: Wish) -> bytes: ...
@@ -95,6 +99,9 @@ class GeneratedCity:
         noisy = simulate(self.graph, self.truth, epsilon=wish.epsilon, delta=self.delta, sensitivity_squared=1, seed=self.seed)
         words = guarantee_in_words(wish.epsilon, delta=self.delta)
         return {"epsilon": wish.epsilon, "guarantee": words, **view(self.graph, noisy, wish, order=self.order, truth=self.truth)}
+
+    def check(self) -> dict:
+        raise Refused(409, "There are no private events here.")
 
     def draw(self, order: Order) -> dict:
         raise Refused(409, "This city is generated and its noise simulated: there is nothing to publish.")
@@ -132,6 +139,9 @@ class PublishedMap:
     def look(self, wish: Wish) -> dict:
         return _told(self.published) | view(self.graph, self.published, wish, order=self.order)
 
+    def check(self) -> dict:
+        raise Refused(409, "There are no private events here.")
+
     def draw(self, order: Order) -> dict:
         raise Refused(409, "This release is published already; drawing needs the events and their ledger.")
 
@@ -156,10 +166,11 @@ class PrivateEvents:
         attribution: str | None = None,
         metres: float | None = None,
         keep: str | Path | None = None,
+        check: Callable[[], EventCheck] | None = None,
         on_release: Callable[[Kept], Any] | None = None,
     ):
         ledger = _checked_ledger(counts, ledger)
-        self.keep, self._on_release = keeping_place(keep, ledger), on_release
+        self.keep, self._on_release, self._check = keeping_place(keep, ledger), on_release, check
         self.graph, self.ledger, self.metres = _mappable(counts.graph), ledger, checked_metres(metres)
         self.name, self.label = name or ledger.dataset, label
         self.not_protected, self.attribution = not_protected, attribution
@@ -181,7 +192,27 @@ class PrivateEvents:
             "budget": self._budget(),
             "draws": len(self.releases),
             "release": _published(self.releases[-1]) if self.releases else None,
+            "checkable": self._check is not None,
             **self._places(),
+        }
+
+    def check(self) -> dict:
+        """What counting made of the events, for the owner's eyes before anything is spent: private, kept nowhere."""
+        if self._check is None:
+            raise Refused(409, "The program was started without a way to read the events again; use privacy.check_events.")
+        if self.releases:
+            raise Refused(409, "A release was drawn already. To look at the events again, use hushgraph check.")
+        try:
+            found = self._check()
+        except Exception:  # its text may come from the data
+            raise Refused(409, "The events could not be read again; hushgraph check says why.") from None
+        return {
+            "private": PRIVATE,
+            "table": found.table(),
+            "units": found.units_in_words(),
+            "dropped": [f"{one.place}: {one.reason}" for one in found.dropped],
+            "hints": list(found.hints),
+            "advice": ADVICE,
         }
 
     def look(self, wish: Wish) -> dict:

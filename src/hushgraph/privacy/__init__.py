@@ -7,6 +7,7 @@ from hushgraph.contents import lazily
 _CONTENTS = {
     "calibration": ["classical_sigma", "analytic_sigma", "gaussian_delta", "gaussian_epsilon"],
     "noise": ["lattice_step", "lattice_noise"],
+    "check": ["check_events", "EventCheck"],
     "counting": ["count_events", "declare_counts", "CountMap"],
     "ledger": ["Ledger", "LedgerError", "BudgetExceeded", "LedgerTampered"],
     "release": ["release", "Release", "Total", "simulate"],

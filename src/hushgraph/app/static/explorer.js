@@ -217,6 +217,7 @@
   function showDraw() {
     const mine = start.kind === "private";
     const fits = start.budget?.fits !== false;
+    $("check-button").hidden = !start.checkable || Boolean(start.release); // for the time before anything is spent
     $("draw-button").hidden = !mine || locked;
     $("draw-button").disabled = !fits || !planned() || $("fault").textContent !== "";
     $("another").hidden = !mine || !locked;
@@ -247,6 +248,35 @@
     for (const [part, title] of Object.entries(HushWords.TITLES[mode()])) $(`${part}-title`).textContent = title;
     showMaps();
     showDraw();
+  }
+
+  function list(part, texts) {
+    part.replaceChildren(...texts.map((text) => Object.assign(document.createElement("li"), { textContent: text })));
+  }
+
+  /* What counting made of the events: asked for each time, shown, and forgotten when it is closed. */
+  async function openCheck() {
+    $("check-button").disabled = true;
+    say("Reading your events …");
+    try {
+      const found = await (await ask("check", {})).json();
+      $("check-private").textContent = found.private;
+      pairs($("check-list"), found.table.map(([name, number]) => [name, whole(number)]));
+      $("check-units").textContent = found.units;
+      list($("check-hints"), found.hints.map((hint) => `Probably: ${hint}.`));
+      list($("check-dropped"), found.dropped);
+      $("check-dropped").parentElement.hidden = !found.dropped.length;
+      $("check-advice").textContent = found.advice;
+      $("check").showModal();
+      say("");
+    } catch (fault) {
+      say(fault.message, true);
+    }
+    $("check-button").disabled = false;
+  }
+
+  function forgetCheck() {
+    for (const id of ["check-private", "check-list", "check-units", "check-hints", "check-dropped"]) $(id).replaceChildren();
   }
 
   async function openConfirm() {
@@ -329,6 +359,9 @@
     });
     for (const id of ["rule", "refine", "nonnegative", "integer"]) $(id).addEventListener("change", () => refresh());
     $("draw-button").addEventListener("click", openConfirm);
+    $("check-button").addEventListener("click", openCheck);
+    $("check-close").addEventListener("click", () => $("check").close());
+    $("check").addEventListener("close", forgetCheck);
     $("cancel").addEventListener("click", () => $("confirm").close());
     $("attest").addEventListener("change", () => ($("go").disabled = !$("attest").checked));
     $("go").addEventListener("click", draw);
