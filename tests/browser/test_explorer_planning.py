@@ -169,3 +169,31 @@ def test_a_number_that_is_refused_says_so_and_changes_nothing(private, pictures,
     tab.page.wait_for_selector("#draw-button:enabled", timeout=30_000)
     tab.settle()
     tab.end()
+
+
+# ---- a look at the events -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_owner_looks_at_the_events_before_the_first_draw(browser, counts, tmp_path, pictures, size):
+    graph = counts.graph
+    events = hg.datasets.trips(graph, n_people=4 * graph.n)
+    swapped = {**events, "x": events["y"] + 50_000, "y": events["x"]}
+
+    def check():
+        return hg.privacy.check_events(graph, swapped, unit="person", max_nodes=2, max_per_node=1, max_distance=200)
+
+    tab = Explorer(browser, served(events=counts, ledger=new_ledger(tmp_path, 2.0), check=check), size)
+    tab.page.click("#check-button")
+    tab.page.wait_for_selector("#check[open]", timeout=30_000)
+    assert "private, not for publication" in tab.text("#check-title")
+    assert f"{len(events['x']):,}" in tab.text("#check-list")
+    assert "another place" in tab.text("#check-hints")
+    tab.page.click("#check summary")
+    assert "further than 200" in tab.text("#check-dropped")
+    tab.page.screenshot(path=pictures / f"explorer-check-{SIZES[size][0]}.png")
+    tab.page.click("#check-close")
+    assert tab.page.eval_on_selector("#check-list", "(part) => part.textContent") == ""  # forgotten
+    drawn(tab, "0.5")
+    assert tab.page.is_hidden("#check-button")
+    tab.end()

@@ -15,10 +15,6 @@ from hushgraph.cli.terminal import Terminal
 if TYPE_CHECKING:
     from hushgraph.privacy.check import EventCheck
 
-CHECK_FIRST = (
-    "what is not understood in the events is left out, and nothing tells how much; hushgraph check, with the same options, shows it on "
-    "your screen before anything is charged"
-)
 _WHERE, _BOUND = "Where and when events are", "What one person may count for"
 _MOST_WINDOWS = 10_000
 _CHUNK = 250_000  # rows between two looks at the time left
@@ -81,7 +77,6 @@ class Counting:
         """The `CountMap`; unit and adjacency are the ledger's."""
         from hushgraph.privacy.counting import count_events
 
-        terminal.note(CHECK_FIRST)
         arguments = self._arguments(ledger.unit, windowed)
         with terminal.working("Counting", total=_rows_about(events)) as done:
             return count_events(graph, events, adjacency=ledger.adjacency, **arguments, progress=done)

@@ -33,6 +33,10 @@ from hushgraph.cli.outputs import checked_folder, checked_report, written, writt
 from hushgraph.cli.terminal import Terminal, open_terminal
 
 _BUDGET, _OUTPUT = "Budget", "What comes out"
+_CHECK_FIRST = (  # whatever the events are: a release says nothing that depends on them
+    "rows that are not understood are left out, and a release never tells how many; hushgraph check with the same options shows it on "
+    "your screen, before anything is charged"
+)
 _WAIT = b"\nThe budget is charged: the files are finished first, so that nothing is lost. Ctrl-C again drops the release.\n"
 
 
@@ -99,6 +103,7 @@ def release(
         delta = ledger.delta if delta is None else delta
         check_request(ledger, epsilon, delta, mechanism, public_graph, weak_guarantee=weak_guarantee)
         graph = reading.graph(terminal, graph_file)
+        terminal.note(_CHECK_FIRST)
         counts = counting.counts(terminal, events, graph, ledger, windowed=windowed)
         with Held() as held:
             with terminal.working("Charging the budget and drawing the noise"), _charge_told(terminal, ledger):
