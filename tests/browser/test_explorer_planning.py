@@ -184,9 +184,13 @@ def test_the_owner_looks_at_the_events_before_the_first_draw(browser, counts, tm
         return hg.privacy.check_events(graph, swapped, unit="person", max_nodes=2, max_per_node=1, max_distance=200)
 
     tab = Explorer(browser, served(events=counts, ledger=new_ledger(tmp_path, 2.0), check=check), size)
+    tab.page.screenshot(path=pictures / f"explorer-first-{SIZES[size][0]}.png", full_page=size == "phone")
+    if size == "laptop":
+        note, buttons = tab.page.locator("#budget-note").bounding_box(), tab.page.locator("#draw").bounding_box()
+        assert note["y"] + note["height"] <= buttons["y"]
     tab.page.click("#check-button")
     tab.page.wait_for_selector("#check[open]", timeout=30_000)
-    assert "private, not for publication" in tab.text("#check-title")
+    assert tab.text("#check-private").startswith("Private, not for publication")
     assert f"{len(events['x']):,}" in tab.text("#check-list")
     assert "another place" in tab.text("#check-hints")
     tab.page.click("#check summary")

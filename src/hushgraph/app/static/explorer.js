@@ -392,7 +392,7 @@
       const [head, text] = [document.createElement("strong"), document.createElement("span")];
       head.textContent = "No map yet, on purpose";
       text.textContent = "Your counts were read and stay in memory. Moving the slider changes numbers only, since every map drawn from private counts is a release that must be paid for. The first map you see here will be the release.";
-      $("unseen").append(head, text);
+      $("unseen").prepend(head, text);
       $("unseen").hidden = false;
       $("map").classList.add("empty");
     }
