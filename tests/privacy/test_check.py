@@ -176,7 +176,7 @@ def test_missing_coordinates_are_noticed(graph, tmp_path):
         row[1] = row[2] = ""
     check = check_events(graph, written(tmp_path / "trips.csv", rows), unit="person", **PLACES)
     assert check.without_place == 200
-    assert hinted(check, "coordinates are missing: about 50%")
+    assert hinted(check, "coordinates are missing, or no numbers: 50%")
     for row in rows[::2]:
         row[1] = row[2] = "0"
     check = check_events(graph, written(tmp_path / "trips.csv", rows), unit="person", **PLACES, max_distance=300)

@@ -7,11 +7,11 @@ from hushgraph.contents import lazily
 _CONTENTS = {
     "calibration": ["classical_sigma", "analytic_sigma", "gaussian_delta", "gaussian_epsilon"],
     "noise": ["lattice_step", "lattice_noise"],
-    "check": ["check_events", "EventCheck"],
     "counting": ["count_events", "declare_counts", "CountMap"],
     "ledger": ["Ledger", "LedgerError", "BudgetExceeded", "LedgerTampered"],
     "release": ["release", "Release", "Total", "simulate"],
     "certificate": ["read_release"],
+    "check": ["check_events", "EventCheck"],
     "plan": ["plan_release", "Plan"],
 }
 __all__ = lazily(__name__, _CONTENTS)

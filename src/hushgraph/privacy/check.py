@@ -225,7 +225,7 @@ class _Look:
         room = _SHOWN_PER_REASON - self.shown.get(reason, 0)
         for k, position in enumerate(positions[: max(room, 0)].tolist()):
             part = f" of part {rows.part}" if rows.part else ""
-            self.examples.append(((rows.part, position), DroppedRow(f"{self.line_or_row} {position:,}{part}", why(k))))
+            self.examples.append(((rows.part, position), DroppedRow(f"{self.line_or_row} {position}{part}", why(k))))
             self.shown[reason] = self.shown.get(reason, 0) + 1
 
     def _why(self, reason, rows: Rows, row: int) -> str:
@@ -307,8 +307,8 @@ class _Look:
         a, b = (numbers(Objects(self.sample[name]), name) for name in (first, second))
         known = np.isfinite(a) & np.isfinite(b)
         hints = []
-        if without_place > _SOME and (missing := np.mean(~known)) > _SOME:
-            hints.append(f"coordinates are missing: about {missing:.0%} of the rows have none that are numbers, and do not count")
+        if without_place > _SOME and np.mean(~known) > _SOME:
+            hints.append(f"coordinates are missing, or no numbers: {without_place:.0%} of the rows do not count for that")
         if (zero := np.mean((a == 0) & (b == 0))) > _SOME:
             hints.append(f"an unknown place is written as {first} 0, {second} 0: {zero:.0%} of the rows are there")
         if not known.any() or (near := self._near(first, second)[known].mean()) > _MANY:
