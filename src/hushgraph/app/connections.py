@@ -23,7 +23,7 @@ def connection_class() -> type:
     """Return the class that uvicorn makes one object of for each connection."""
     protocol = extra("uvicorn.protocols.http.h11_impl", name="app", purpose="the explorer").H11Protocol
 
-    class Connection(protocol):
+    class Connection(protocol):  # type: ignore[valid-type, misc]
         def connection_made(self, transport) -> None:
             super().connection_made(transport)
             self.opened = self.loop.time()

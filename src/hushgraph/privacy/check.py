@@ -209,23 +209,24 @@ class _Look:
     def add(self, rows: Rows) -> None:
         self.n_rows += len(rows) + len(rows.dropped)
         self.unreadable += len(rows.dropped)
-        self._show("line", rows, rows.dropped, lambda _: "it cannot be split into fields, or is longer than 65,536 bytes")
+        self._show("line", rows, rows.dropped, None)
         identified = np.ones(len(rows), dtype=bool) if rows.units is None else rows.units >= 0
         self.with_id += int(identified.sum())
         self.countable += int((identified & (rows.cells >= 0)).sum())
         for reason in self.reasons:
             found = np.flatnonzero(~identified if reason == "id" else identified & (rows.cells == reason))
             self.reasons[reason] += len(found)
-            self._show(reason, rows, rows.numbers[found], lambda k, reason=reason, found=found: self._why(reason, rows, found[k]))
+            self._show(reason, rows, rows.numbers[found], found)
         self.tally.add(rows.units, rows.cells)
         self._take_sample(rows)
 
-    def _show(self, reason, rows: Rows, positions: np.ndarray, why: Callable[[int], str]) -> None:
-        """Keep the first rows of a kind, with the reason in words."""
+    def _show(self, reason, rows: Rows, positions: np.ndarray, found: np.ndarray | None) -> None:
+        """Keep the first rows of a kind, with the reason in words; `found` are their places in the chunk, if they are in it."""
         room = _SHOWN_PER_REASON - self.shown.get(reason, 0)
         for k, position in enumerate(positions[: max(room, 0)].tolist()):
             part = f" of part {rows.part}" if rows.part else ""
-            self.examples.append(((rows.part, position), DroppedRow(f"{self.line_or_row} {position}{part}", why(k))))
+            why = "it cannot be split into fields, or is too long" if found is None else self._why(reason, rows, int(found[k]))
+            self.examples.append(((rows.part, position), DroppedRow(f"{self.line_or_row} {position}{part}", why)))
             self.shown[reason] = self.shown.get(reason, 0) + 1
 
     def _why(self, reason, rows: Rows, row: int) -> str:

@@ -120,8 +120,8 @@ def plan_release(
     )
     most, most_each = caps.values()
     squared = squared_sensitivity(most, most_each, checked_adjacency(adjacency))
-    several = isinstance(epsilon, Iterable) and not isinstance(epsilon, str)
-    guarantees = [checked_guarantee(one, delta, weak_guarantee=True) for one in (epsilon if several else [epsilon])]
+    epsilons = epsilon if isinstance(epsilon, Iterable) and not isinstance(epsilon, str) else [epsilon]
+    guarantees = [checked_guarantee(one, delta, weak_guarantee=True) for one in epsilons]
     columns = 1 if n_windows is None else checked_count("n_windows", n_windows, 1)
     place = city() if graph is None else checked_graph(graph)
     stage = place if place.coords is not None else city(min(max(place.n, 100), 20_000), seed=checked_seed(seed))
