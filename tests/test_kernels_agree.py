@@ -47,6 +47,28 @@ def band_coefficients(n_scales, degree, upper):
     return hg.chebyshev_coefficients(lambda x: np.sqrt(hg.partition(x, n_scales=n_scales)), degree, upper=upper)
 
 
+def single_precision_room(theta, x, factor):
+    """How far bands computed in float32 may be from the truth: in the 2-norm over the nodes, for each signal and band.
+
+    Every step of the recurrence rounds its result, by u = 2^-24 relative. Step k carries the error of step k - j on with
+    the factor U_j(M), whose norm is at most j + 1. Errors of random sign then add up to
+
+        u |x| sqrt(sum_k theta_k^2 (1^2 + ... + (k + 1)^2)),
+
+    which is the room for `factor` = 1. Streets and images stay below 1.1. Hubs need more (up to 17 on a star of 500 nodes), since
+    their rows add many rounded values; docs/gpu.md proves a bound for every graph.
+    """
+    k = np.arange(theta.shape[1]) + 1
+    growth = np.sqrt(theta**2 @ (k * (k + 1) * (2 * k + 1) / 6))
+    return factor * 2.0**-24 * np.linalg.norm(x.astype(np.float64), axis=1)[:, None] * growth
+
+
+def assert_within_single_precision(bands, truth, theta, x, *, factor=4.0):
+    error = np.linalg.norm(bands.astype(np.float64) - truth, axis=2)
+    room = single_precision_room(theta, x, factor)
+    assert np.all(error <= room), f"{(error / room).max():.2f} times the room of float32"
+
+
 def assert_kernels_agree(graph, *, degree, n_scales=3, laplacian="combinatorial", dtype=np.float64, signals=1):
     """Forward and inverse of the CPU kernel against the reference."""
     upper = graph.spectrum(laplacian).lambda_upper or 1.0
@@ -130,6 +152,30 @@ def country():
     edges = hg.datasets.roads(5000).adjacency
     plain = Graph.from_edges(np.stack(edges.nonzero(), axis=1), n=5100)
     return {kind: weighted_like(plain, kind) for kind in WEIGHTS}
+
+
+# ---- single precision ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("weights", WEIGHTS)
+@pytest.mark.parametrize("laplacian", SYMMETRIC)
+def test_single_precision_keeps_its_bound_at_every_degree(weights, laplacian):
+    rng = np.random.default_rng(0)
+    star = Graph.from_edges([(0, k) for k in range(1, 500)])
+    local = [hg.datasets.city(600), Graph.from_image((30, 40), neighbours=8), hg.datasets.roads(5000)]
+    for graph, factor in [(star, 40.0), *((graph, 4.0) for graph in local)]:
+        graph = weighted_like(graph, weights)
+        layout, plain = graph.layout(laplacian), reference.prepare(*graph.symmetric_parts(laplacian))
+        scale = 2 / graph.spectrum(laplacian).lambda_upper
+        for degree in (1, 2, 25, 100, 200):
+            theta = rng.normal(size=(3, degree + 1)) / (degree + 1)
+            x = rng.normal(size=(2, graph.n)).astype(np.float32)
+            truth = reference.forward(plain, theta, x.astype(np.float64), scale)
+            assert_within_single_precision(cpu.forward(layout, theta, x, scale), truth, theta, x, factor=factor)
+            if degree <= 2 and factor == 4.0:  # control: an input rounded to 19 bits is noticed
+                coarse = np.round(x * 2.0**16) / 2.0**16
+                with pytest.raises(AssertionError, match="times the room"):
+                    assert_within_single_precision(reference.forward(plain, theta, coarse, scale), truth, theta, x)
 
 
 # ---- small graphs of every kind -----------------------------------------------------------------------------------

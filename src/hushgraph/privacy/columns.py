@@ -174,6 +174,8 @@ def from_arrow(array) -> Column:
     is_text = types.is_string(kind) or types.is_large_string(kind)
     if types.is_string(kind) or types.is_binary(kind):
         array = array.cast(pyarrow.large_binary())  # offsets of 64 bits, so that joining parts has room; the bytes stay
+    if isinstance(array, pyarrow.ChunkedArray) and types.is_dictionary(kind):
+        return from_arrow(pyarrow.chunked_array([part.dictionary_decode() for part in array.chunks], kind.value_type))
     if isinstance(array, pyarrow.ChunkedArray):
         array = array.chunk(0) if array.num_chunks == 1 else pyarrow.concat_arrays(array.chunks or [pyarrow.array([], kind)])
     if isinstance(array, pyarrow.ExtensionArray):

@@ -123,15 +123,16 @@ def count_events(
     """Count events at the nodes of a graph so that each unit contributes at most a public bound.
 
     Rows without an id, without a place, at an unknown node, too far from every node, outside all windows or without a time
-    are dropped by these public rules; nothing tells how many.
+    are dropped by these public rules, and so are lines of a text file that cannot be split into fields; nothing tells how many.
 
     Parameters
     ----------
     graph : Graph
         Public: its nodes are those of the map, whatever the events.
-    events : DataFrame, dict of columns, path of a .csv, .csv.gz or .parquet file, or iterable of DataFrames or dicts
-        One row per event. Files and iterables are read in chunks, so they may be larger than memory. Text is read row by row:
-        ids exactly as written, times as ISO 8601.
+    events : DataFrame, dict of columns, Arrow table, path of a .csv, .csv.gz or .parquet file, or iterable of these
+        One row per event. Files and iterables are read in chunks, so they may be larger than memory. What a row means depends on
+        that row alone, and different ids stay different: in text files ids are their exact bytes, numbers and times (ISO 8601) follow
+        one grammar; in tables ids are text, bytes, UUIDs or numbers, compared exactly. The rules are in docs/privacy.md.
     unit : str, optional
         Whose events are bounded together (person, vehicle): the name that ledger and certificate use, and the column of their
         ids. Without it nothing is cut, and the bound is *assumed*, with a warning.
@@ -158,7 +159,7 @@ def count_events(
     max_cells, max_per_cell : int
         At most so many pairs of node and window per unit, and so many of its events in each.
     chunk_rows : int
-        Rows in memory at a time.
+        Rows in memory at a time, at most.
     progress : callable, optional
         Called with the number of rows done after each chunk.
 

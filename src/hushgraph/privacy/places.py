@@ -156,7 +156,12 @@ def _projection(crs: str) -> Callable:
     if transformer is None:
         msg = f"crs must be 'planar' or what pyproj understands, 'EPSG:2263', say; got {shown(crs)}"
         raise ValueError(msg)
-    return transformer.transform
+
+    def to_degrees(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        lon, lat = transformer.transform(np.append(first, np.nan), np.append(second, np.nan))  # pyproj takes one point for a number
+        return lon[:-1], lat[:-1]
+
+    return to_degrees
 
 
 def _by_label(graph: Graph, name: str) -> Callable[[Chunk], np.ndarray]:
