@@ -438,6 +438,73 @@ def test_a_release_is_charged_written_and_told(town, ledger, tmp_path):
     assert again["sigma"] == pytest.approx(published.noise_level)
 
 
+def test_words_of_a_release_fit_its_epsilon(town, tmp_path):
+    ledger = tmp_path / "large.db"
+    refused = run(*creating(ledger), "--epsilon", 500)
+    assert refused.exit_code == 2
+    assert "say --weak-guarantee" in refused.stderr
+    text = good(*creating(ledger), "--epsilon", 500, "--weak-guarantee").stdout
+    assert "protects no person in practice" in text
+    assert "hardly protects any person" in good(*releasing(town, ledger, tmp_path / "five", epsilon=5)).stdout
+    refused = run(*releasing(town, ledger, tmp_path / "many", events=tmp_path / "nowhere.csv", epsilon=50))
+    assert (refused.exit_code, "say --weak-guarantee" in refused.stderr) == (2, True)  # before the events are read
+    text = good(*releasing(town, ledger, tmp_path / "many", "--weak-guarantee", epsilon=50)).stdout
+    assert "protects no person in practice" in text
+    assert "nearly the same" not in text
+    assert run(*creating(tmp_path / "b.db"), "--delta", 0.01).exit_code == 2
+    assert run("budget", "renew", ledger, "--period", "2", "--reason", "a test", "--epsilon", 11).exit_code == 2
+    assert run("plan-release", town.streets, "--epsilon", 0).exit_code == 2
+    assert run("plan-release", town.streets, "--delta", 0.01).exit_code == 2
+
+
+# ---- before anything is charged --------------------------------------------------------------------------------------
+
+
+BOUNDS = ("--max-nodes", 2, "--max-per-node", 1, "--max-distance", 200)
+
+
+def test_check_says_what_becomes_of_every_row(town, tmp_path):
+    text = good("check", town.trips, town.streets, "--unit", "person", *BOUNDS).stdout
+    assert text.startswith("Private, not for publication")
+    assert "rows read" in text
+    assert "Do not choose the graph, the windows, the bounds or epsilon by it" in text
+    found = answer("check", town.trips, town.streets, "--unit", "person", *BOUNDS)
+    assert (found["command"], found["private"]) == ("check", "not for publication")
+    parts = ("unreadable", "without_id", "without_place", "too_far", "without_time", "outside_windows", "cut", "counted")
+    assert sum(found[name] for name in parts) == found["rows"] > 0
+    assert list(tmp_path.iterdir()) == []
+    over = ("--time", "time", "--windows", "2026-03-02T00:00/2026-03-03T00:00/12h", "--max-cells", 3, "--max-per-cell", 1)
+    assert answer("check", town.trips, town.streets, "--unit", "person", *over)["counted"] > 0
+    assert answer("check", town.trips, town.streets, "--assume-bound", *BOUNDS)["units"] is None
+
+
+def test_check_has_the_options_of_release_and_writes_nothing():
+    text = " ".join(good("check", "--help").stdout.split())
+    assert "Example: hushgraph check" in text
+    for absent in ("--output", "--report", "--ledger", "--epsilon", "--quiet"):
+        assert absent not in text
+    for present in ("--unit-column", "--windows", "--max-distance", "--lon", "--json", "--graph-crs"):
+        assert present in text
+
+
+def test_check_refuses_what_release_would_refuse(town, tmp_path):
+    assert "--assume-bound" in run("check", town.trips, town.streets, *BOUNDS).stderr
+    for wrong in (["--unit", "nobody"], ["--unit", "person", "--max-cells", 2], ["--unit", "person", "--lon", "x"]):
+        assert run("check", town.trips, town.streets, *BOUNDS, *wrong).exit_code == 2
+
+
+def test_release_says_to_check_first_whatever_the_events(town, ledger, tmp_path):
+    """The line is the same for a file that is not understood at all."""
+    empty = tmp_path / "empty.csv"
+    empty.write_text("person,x,y,time\n", encoding="utf-8")
+    said = [
+        good(*releasing(town, ledger, tmp_path / name, events=events, epsilon=0.1)).stderr
+        for name, events in (("a", None), ("b", empty))
+    ]
+    assert said[0] == said[1]
+    assert "hushgraph check" in said[0]
+
+
 def test_release_json_keys_are_stable(town, ledger, tmp_path):
     found = answer(*releasing(town, ledger, tmp_path / "march"))
     assert list(found) == [
@@ -570,7 +637,7 @@ def test_a_paid_release_is_saved_elsewhere_if_need_be(town, ledger, tmp_path, mo
     found = answer(*releasing(town, ledger, out))
     assert Path(found["output"]).is_relative_to(spare)
     assert {path.name for path in Path(found["output"]).iterdir()} == {"map.csv", "certificate.json"}
-    assert "No space left" in found["notes"][0]
+    assert any("No space left" in note for note in found["notes"])
 
 
 # ---- nothing private ---------------------------------------------------------------------------------------------------

@@ -189,7 +189,7 @@ def test_it_says_what_was_done(city, tmp_path):
     graph, noisy, result = city
     page = Page(written(tmp_path, graph, noisy, result, title="Pickups", data="a generated city", epsilon=1))
     for words in ("Pickups", "a generated city", f"{graph.n:,}", f"{graph.n_edges:,}", "What was done", "wavelet scales",
-                  "How the thresholds were chosen", "coarsest", "finest", "2.72 times as likely", "protects nobody"):  # fmt: skip
+                  "How the thresholds were chosen", "coarsest", "finest", "a factor of 2.72", "protects nobody"):  # fmt: skip
         assert words in page.text, words
     assert f"± {np.sqrt(result.risk / graph.n):.2f}" in page.text
     assert "nan" not in page.text.lower().split()
@@ -361,7 +361,8 @@ def private(tmp_path_factory):
 def test_a_release_shows_its_guarantee(private, tmp_path):
     graph, _, release, result = private
     page = Page(written(tmp_path, graph, release, result))
-    for words in ("A private map", "at most 1.65 times as likely with all data of any one person in it as without", "δ = 10⁻⁶",
+    for words in ("A private map", "With or without all data of any one person, nearly the same map would come out",
+                  "a factor of 1.65 at most", "1 in 1,000,000 (delta)",
                   "drivers", "© Streets & Co", "enforced by truncation", release.ledger["head"], "as JSON"):  # fmt: skip
         assert words in page.text, words
 

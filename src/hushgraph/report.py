@@ -21,11 +21,12 @@ import hushgraph
 from hushgraph.app.charts import error_words, figure, histogram, spread
 from hushgraph.app.explanation import explanation
 from hushgraph.app.packing import MAP_SCRIPTS, checked_metres, decimal_step, drawing_order, pack_graph, pack_values
-from hushgraph.app.wording import METHODS, certificate_table, epsilon_sentence, window_names
+from hushgraph.app.wording import METHODS, certificate_table, window_names
 from hushgraph.arrays import on_host
 from hushgraph.checks import checked_number, shown
 from hushgraph.graph import Graph, checked_graph
 from hushgraph.observation import Noisy
+from hushgraph.privacy.guarantee import guarantee_in_words
 from hushgraph.privacy.release import Release
 from hushgraph.result import Denoised, TypicalError
 from hushgraph.text_files import replacing
@@ -313,8 +314,7 @@ def _guarantee(story: Story) -> str:
     epsilon = known.get("epsilon", story.epsilon)
     if epsilon is None:
         return ""
-    sentence = epsilon_sentence(epsilon, delta=known.get("delta"), unit=known.get("unit"), adjacency=known.get("adjacency"))
-    sentence = sentence.replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")
+    sentence = guarantee_in_words(epsilon, delta=known.get("delta"), unit=known.get("unit"), adjacency=known.get("adjacency"))
     if story.simulated:
         return f'<p class="note">The noise is simulated and protects nobody. In a release with such noise: {escape(sentence)}</p>'
     return f'<p class="guarantee">{escape(sentence)}</p>'

@@ -30,7 +30,7 @@ def city(graph):
 def test_a_key_on_the_slider_changes_both_maps_within_a_second(browser, city, pictures, size):
     tab = Explorer(browser, city, size)
     assert "2,0" in tab.text("#data")
-    assert "1.65 times as likely" in tab.text("#sentence")
+    assert "a factor of 1.65 at most (epsilon 0.5)" in tab.text("#sentence")
     assert "#" not in tab.page.url  # the token does not stay in the address
     tab.page.screenshot(path=pictures / f"explorer-city-{SIZES[size][0]}.png", full_page=size == "phone")
     tab.press("ArrowRight")  # the first answer of the fast method also loads its kernels
@@ -81,7 +81,7 @@ def test_typing_a_number_and_choosing_a_method(browser, city):
     tab = Explorer(browser, city)
     tab.page.fill("#number", "2")
     tab.page.wait_for_function("() => document.body.dataset.shown === '2 auto'", timeout=30_000)
-    assert "7.39 times" in tab.text("#sentence")
+    assert "7.39 to 1" in tab.text("#sentence")
     assert tab.text("#sigma") == "σ = 2.23"
     tab.page.select_option("#method", "sgwt_sure")
     tab.page.wait_for_function("() => document.body.dataset.shown === '2 sgwt_sure'", timeout=30_000)

@@ -146,7 +146,9 @@ def test_totals_are_unbiased_with_their_standard_error(graph, tmp_path):
     truth = hg.hotspot_counts(graph, total=3000).astype(int)
     region = np.flatnonzero(truth > np.quantile(truth, 0.9))  # chosen on generated truth, not on the release
     counts = declare_counts(graph, truth, unit="person", adjacency="add-remove", sensitivity=1)
-    ledger = Ledger.create(tmp_path / "b.db", dataset="x", unit="person", adjacency="add-remove", epsilon=1000, delta=1e-6)
+    ledger = Ledger.create(
+        tmp_path / "b.db", dataset="x", unit="person", adjacency="add-remove", epsilon=1000, delta=1e-6, weak_guarantee=True
+    )
     public = [release(counts, epsilon=1, delta=1e-6, ledger=ledger, public_graph=True) for _ in range(300)]
     totals = [one.total(region) for one in public]
     miss = np.array([total.estimate - truth[region].sum() for total in totals])
@@ -277,15 +279,15 @@ def _release(counts, ledger, **changes):
     return release(counts, **{"epsilon": 0.5, "delta": 1e-6, "ledger": ledger, "public_graph": True, **changes})
 
 
-@pytest.mark.parametrize("epsilon", [float("nan"), float("inf"), -1, True, "1", None])
+@pytest.mark.parametrize("epsilon", [float("nan"), float("inf"), -1, True, "1", None, 0])
 def test_refuses_epsilon(counts, ledger, epsilon):
-    with pytest.raises(ValueError, match="epsilon must be a finite number from 0"):
+    with pytest.raises(ValueError, match="epsilon must be a positive number"):
         _release(counts, ledger, epsilon=epsilon)
 
 
-@pytest.mark.parametrize("delta", [float("nan"), float("inf"), -1, True, "1", None, 0, 1, 1.5])
+@pytest.mark.parametrize("delta", [float("nan"), float("inf"), -1, True, "1", None, 0, 1, 1.5, 0.0011])
 def test_refuses_delta(counts, ledger, delta):
-    with pytest.raises(ValueError, match="delta must be strictly between 0 and 1"):
+    with pytest.raises(ValueError, match=r"delta must be above 0 and at most 0\.001"):
         _release(counts, ledger, delta=delta)
 
 
@@ -352,9 +354,11 @@ def test_refuses_remarks_that_are_no_text(counts, ledger, name):
 
 def test_refuses_noise_that_does_not_fit(graph, tmp_path):
     counts = declare_counts(graph, np.zeros(graph.n, dtype=int), unit="person", adjacency="add-remove", sensitivity=1)
-    ledger = Ledger.create(tmp_path / "b.db", dataset="x", unit="person", adjacency="add-remove", epsilon=1e6, delta=0.5)
+    ledger = Ledger.create(
+        tmp_path / "b.db", dataset="x", unit="person", adjacency="add-remove", epsilon=1e6, delta=1e-3, weak_guarantee=True
+    )
     with pytest.raises(ValueError, match="sigma must be between"):
-        release(counts, epsilon=1e6, delta=1e-6, ledger=ledger, public_graph=True)
+        release(counts, epsilon=1e6, delta=1e-6, ledger=ledger, public_graph=True, weak_guarantee=True)
 
 
 def test_oracles_refuse_a_release(graph, counts, ledger):

@@ -10,6 +10,7 @@ from typer.core import TyperGroup
 
 from hushgraph.cli.bench import bench
 from hushgraph.cli.budget import budget
+from hushgraph.cli.checking import check
 from hushgraph.cli.denoising import denoise
 from hushgraph.cli.exploring import explore
 from hushgraph.cli.graph_facts import info
@@ -84,6 +85,10 @@ app.command(
     epilog="Example: hushgraph plan-release streets.graphml --max-nodes 2 --max-per-node 1 --expected-total 50000",
 )(plan_release)
 app.add_typer(budget, name="budget", rich_help_panel=_PRIVACY)
+app.command(
+    rich_help_panel=_PRIVACY,
+    epilog="Example: hushgraph check trips.csv streets.graphml --unit person --max-nodes 2 --max-per-node 1 --max-distance 200",
+)(check)
 app.command(
     rich_help_panel=_PRIVACY,
     epilog="Example: hushgraph release trips.csv streets.graphml --ledger budget.db --epsilon 0.5 --max-nodes 2 --max-per-node 1 "

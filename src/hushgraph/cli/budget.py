@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from hushgraph.cli.options import Adjacency, AsJson, KeyFile, Quiet, key_of
+from hushgraph.cli.options import Adjacency, AsJson, KeyFile, Quiet, WeakGuarantee, key_of
 from hushgraph.cli.terminal import open_terminal
 
 budget = typer.Typer(
@@ -42,6 +42,7 @@ def create(
         ),
     ] = Adjacency.add_remove,
     period: Annotated[str | None, typer.Option(help="Name of the time the budget is for.")] = None,
+    weak_guarantee: WeakGuarantee = False,
     key_file: KeyFile = None,
     replaces: Replaces = None,
     as_json: AsJson = False,
@@ -61,6 +62,7 @@ def create(
             period=period,
             key=key_of(key_file),
             replaces=replaces,
+            weak_guarantee=weak_guarantee,
         )
         facts = facts_of(ledger)
         terminal.story(words_of(facts) | {"Next": f"hushgraph release EVENTS GRAPH --ledger {path} --epsilon ... -o FOLDER"})
@@ -113,6 +115,7 @@ def renew(
     reason: Annotated[str, typer.Option(help="Why people may be asked for more of their privacy; kept for ever. Public.")],
     epsilon: Epsilon,
     delta: Delta = 1e-6,
+    weak_guarantee: WeakGuarantee = False,
     key_file: KeyFile = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -122,7 +125,7 @@ def renew(
         from hushgraph.privacy.ledger import Ledger
 
         ledger = Ledger.open(path, key=key_of(key_file))
-        ledger.renew(epsilon=epsilon, delta=delta, period=period, reason=reason)
+        ledger.renew(epsilon=epsilon, delta=delta, period=period, reason=reason, weak_guarantee=weak_guarantee)
         facts = facts_of(ledger)
         terminal.story(words_of(facts))
         terminal.result(facts)
@@ -147,11 +150,15 @@ def facts_of(ledger) -> dict[str, Any]:
 
 def words_of(facts: dict[str, Any]) -> dict[str, str]:
     """What a data owner wants to know of it."""
+    from hushgraph.privacy.guarantee import guarantee_in_words
+
     change = {"add-remove": "their data are there or not", "change-one": "their data are these or others"}[facts["adjacency"]]
+    names = {name: facts[name] for name in ("delta", "unit", "adjacency")}
     period = "" if facts["period"] is None else f", period {facts['period']}"
     return {
         "Protects": f"each {facts['unit']} in {facts['dataset']}: whether {change}.",
-        "Budget": f"epsilon {facts['epsilon']:g} at delta {facts['delta']:g}{period}.",
+        "Budget": f"epsilon {facts['epsilon']:g} at delta {facts['delta']:g}{period}, for all releases together.",
+        "Guarantee": guarantee_in_words(facts["epsilon"], **names, maps="maps"),
         "Spent": f"epsilon {facts['spent']:.4g}.",
         "Left": f"one more release of epsilon {facts['remaining']:.4g} at most (at delta {facts['delta']:g})."
         if facts["remaining"] > 0

@@ -16,6 +16,7 @@ from hushgraph.cli.terminal import Terminal, open_terminal, printable
 
 if TYPE_CHECKING:
     from hushgraph.app.keeping import Kept
+    from hushgraph.privacy.check import EventCheck
 
 _DATA, _PAGE = "What is shown", "The page"
 
@@ -69,7 +70,7 @@ def explore(
         from hushgraph.app.server import serve, web_server
 
         web_server()
-        graph = ledger = counts = None
+        graph = ledger = counts = check = None
         if graph_file is not None:
             graph = reading.graph(terminal, graph_file)
         if events is not None:
@@ -79,6 +80,10 @@ def explore(
             ledger = Ledger.open(ledger_file, dataset=counting.dataset, unit=counting.unit, key=key_of(key_file))
             out = keeping_place(out, ledger)
             counts = counting.counts(terminal, events, graph, ledger)
+            unit = ledger.unit
+
+            def check() -> EventCheck:
+                return counting.check(Terminal("explore", as_json=False, quiet=True), events, graph, unit=unit)
 
         started: list[str] = []
         drawn: list[Kept] = []
@@ -93,7 +98,7 @@ def explore(
 
         try:
             serve(
-                graph=graph, release=release, events=counts, ledger=ledger, keep=out, name=name, label=label,
+                graph=graph, release=release, events=counts, ledger=ledger, check=check, keep=out, name=name, label=label,
                 not_protected=not_protected, attribution=attribution, metres=metres, port=port, open_browser=not no_browser,
                 on_ready=on_ready, on_release=on_release,
             )  # fmt: skip

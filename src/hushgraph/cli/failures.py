@@ -187,6 +187,7 @@ _OLD_CALLS = {  # what the Python functions are called here
     r"write_report\(path, graph, release, denoise\(graph, release\)\)": "hushgraph denoise GRAPH RELEASE --report FILE",
     r"\bpass cupy\.asnumpy\(\w+\)": "leave --device gpu out",
     r"\bpublic_graph=True\b": "--public-graph",
+    r"\bweak_guarantee=True\b": "--weak-guarantee",
     r"\bcrs='lonlat'": "--graph-crs lonlat",
     r"\bkey=": "--key-file",
     r"\bkeep=": "--out",

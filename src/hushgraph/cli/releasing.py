@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import signal
 import tempfile
@@ -16,11 +15,28 @@ import typer
 
 from hushgraph.cli.counting import Counting, Windows
 from hushgraph.cli.graph_reading import GraphFile, GraphReading
-from hushgraph.cli.options import Adjacency, AsJson, Force, KeyFile, Mechanism, Method, Metres, Quiet, Report, grouped, key_of
+from hushgraph.cli.options import (
+    Adjacency,
+    AsJson,
+    Force,
+    KeyFile,
+    Mechanism,
+    Method,
+    Metres,
+    Quiet,
+    Report,
+    WeakGuarantee,
+    grouped,
+    key_of,
+)
 from hushgraph.cli.outputs import checked_folder, checked_report, written, written_folder
 from hushgraph.cli.terminal import Terminal, open_terminal
 
 _BUDGET, _OUTPUT = "Budget", "What comes out"
+_CHECK_FIRST = (  # whatever the events are: a release says nothing that depends on them
+    "rows that are not understood are left out, and a release never tells how many; hushgraph check with the same options shows it on "
+    "your screen, before anything is charged"
+)
 _WAIT = b"\nThe budget is charged: the files are finished first, so that nothing is lost. Ctrl-C again drops the release.\n"
 
 
@@ -55,6 +71,7 @@ def release(
     mechanism: Annotated[
         Mechanism, typer.Option(help="analytic adds less noise for the same guarantee.", rich_help_panel=_BUDGET)
     ] = Mechanism.analytic,
+    weak_guarantee: WeakGuarantee = False,
     adjacency: Annotated[
         Adjacency | None, typer.Option(help="What is hidden; must be what the ledger says, its default.", rich_help_panel=_BUDGET)
     ] = None,
@@ -92,8 +109,9 @@ def release(
         checked_report(report, output, force=force)
         ledger = _opened(ledger_file, counting, adjacency, key_file)
         delta = ledger.seen.delta if delta is None else delta
-        check_request(ledger, epsilon, delta, mechanism, public_graph)
+        check_request(ledger, epsilon, delta, mechanism, public_graph, weak_guarantee=weak_guarantee)
         graph = reading.graph(terminal, graph_file)
+        terminal.note(_CHECK_FIRST)
         counts = counting.counts(terminal, events, graph, ledger, windowed=windowed)
         with Held() as held:
             with terminal.working("Charging the budget and drawing the noise"), _charge_told(terminal, ledger) as finish:
@@ -101,7 +119,7 @@ def release(
 
                 published = draw(
                     counts, epsilon=epsilon, delta=delta, ledger=ledger, public_graph=public_graph, mechanism=mechanism.value,
-                    not_protected=not_protected, attribution=attribution, note=note,
+                    weak_guarantee=weak_guarantee, not_protected=not_protected, attribution=attribution, note=note,
                 )  # fmt: skip
                 finish(published)
             del counts
@@ -131,9 +149,12 @@ def _opened(path: Path, counting: Counting, adjacency: Adjacency | None, key_fil
     return Ledger.open(path, dataset=counting.dataset, unit=counting.unit, adjacency=form, key=key_of(key_file))
 
 
-def check_request(ledger, epsilon: float, delta: float, mechanism: Mechanism, public_graph: bool) -> None:
+def check_request(
+    ledger, epsilon: float, delta: float, mechanism: Mechanism, public_graph: bool, *, weak_guarantee: bool = False
+) -> None:
     """Refuse before the events are read, not after minutes of counting. The charge itself checks again."""
     from hushgraph.privacy.calibration import mechanism_sigma
+    from hushgraph.privacy.guarantee import checked_guarantee
     from hushgraph.privacy.ledger import BudgetExceeded
 
     if not public_graph:
@@ -142,6 +163,7 @@ def check_request(ledger, epsilon: float, delta: float, mechanism: Mechanism, pu
             "to the places with events gives these away"
         )
         raise ValueError(msg)
+    checked_guarantee(epsilon, delta, weak_guarantee=weak_guarantee)
     mechanism_sigma(mechanism.value, epsilon=epsilon, delta=delta, sensitivity_squared=1)
     left = ledger.seen.remaining(delta)  # read a moment ago
     if mechanism is Mechanism.analytic and epsilon > left:
@@ -256,18 +278,15 @@ def _tell(terminal: Terminal, published, ledger, folder: Path, report: Path | No
 
 
 def _story(published, budget: dict, left: float, files: list[Path]) -> dict[str, str]:
+    from hushgraph.privacy.guarantee import guarantee_in_words
+
     unit = published.unit
-    change = {
-        "add-remove": f"With or without all data of any one {unit}",
-        "change-one": f"Whatever the data of any one {unit} are",
-    }[published.adjacency]
     most, each = published.caps.values()
     places = "nodes" if published.windows is None else "pairs of node and window"
     held = "enforced while counting" if published.bound == "enforced" else "ASSUMED, since there are no ids: nothing was cut"
     osm = "none given; if the streets are OpenStreetMap's, add --attribution '© OpenStreetMap contributors' and publish that with the map."
     return {
-        "Guarantee": f"{change}, nearly the same map would have come out: no chance changes by more than a factor of "
-        f"{math.exp(published.epsilon):.3g} (epsilon {published.epsilon:g}), but for a probability of {published.delta:g} (delta).",
+        "Guarantee": guarantee_in_words(published.epsilon, delta=published.delta, unit=unit, adjacency=published.adjacency),
         "Bound": f"each {unit} counts in at most {most:,} {places}, {'once' if each == 1 else f'{each:,} times'} in each; {held}.",
         "Not covered": published.not_protected
         or "not stated; say with --not-protected who else appears in the data (drivers, say).",

@@ -11,6 +11,7 @@ _CONTENTS = {
     "ledger": ["Ledger", "LedgerError", "BudgetExceeded", "LedgerTampered"],
     "release": ["release", "Release", "Total", "simulate"],
     "certificate": ["read_release", "verify_release"],
+    "check": ["check_events", "EventCheck"],
     "plan": ["plan_release", "Plan"],
 }
 __all__ = lazily(__name__, _CONTENTS)

@@ -35,6 +35,7 @@ from hushgraph.privacy.claims import (
     certificate_checks,
     check_stamp,
     claims_of,
+    in_words,
     ledger_checks,
     remarks_of,
     statement_of,
@@ -59,6 +60,7 @@ def certificate_of(release: Release) -> dict:
     return {
         "format": FORMAT,
         "statement": statement_of(claims),
+        "in_words": in_words(claims),
         **claims,
         "values_sha256": values_digest(release.values),
         "ledger": {**release.ledger, "budget": dict(release.ledger["budget"])},

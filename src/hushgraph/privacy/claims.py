@@ -21,6 +21,7 @@ import numpy as np
 from hushgraph.checks import is_count, shown
 from hushgraph.privacy.calibration import Adjacency, mechanism_sigma, squared_sensitivity
 from hushgraph.privacy.chain import LedgerTampered, check_seen, history, read_entry
+from hushgraph.privacy.guarantee import guarantee_in_words
 from hushgraph.privacy.noise import lattice_step
 
 OLD_FORMAT, FORMAT = "hushgraph release 1", "hushgraph release 2"  # format 1 has no unit_column, dataset and values_sha256
@@ -136,6 +137,11 @@ def statement_of(known: dict) -> str:
     )
 
 
+def in_words(known: dict) -> str:
+    """Return what the guarantee protects, for people; it follows from the other fields."""
+    return guarantee_in_words(known["epsilon"], delta=known["delta"], unit=known["unit"], adjacency=known["adjacency"])
+
+
 def remarks_of(known: dict) -> list[str]:
     """Return the certificate's remarks, which follow from the other fields."""
     noise_level = math.hypot(known["sigma"], known["lattice"] / math.sqrt(12))
@@ -218,7 +224,9 @@ def _sensitivity(known: dict) -> Finding:
 
 def _words(known: dict) -> Finding:
     """Whether statement and remarks are those of the fields."""
-    for name, text in {"statement": statement_of(known), "remarks": remarks_of(known)}.items():
+    texts = {"statement": statement_of(known), "remarks": remarks_of(known)}
+    texts |= {"in_words": in_words(known)} if known["format"] == FORMAT else {}
+    for name, text in texts.items():
         if known[name] != text:
             return False, f"its {name} is not what follows from its fields: the certificate was edited"
     return True, ""

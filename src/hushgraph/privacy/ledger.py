@@ -46,6 +46,7 @@ from hushgraph.privacy.chain import (
     verified,
 )
 from hushgraph.privacy.claims import Record, certificate_checks, check_stamp, ledger_checks, values_digest
+from hushgraph.privacy.guarantee import checked_guarantee
 from hushgraph.privacy.ledger_file import SCHEMA, new_file, rows_of, transaction
 from hushgraph.privacy.memory import check_names, check_path, remember, witnessed
 
@@ -150,7 +151,9 @@ class Ledger:
         self._key, self._seen, self._warned = key, chain, False
 
     @classmethod
-    def create(cls, path, *, dataset, unit, adjacency, epsilon, delta, period=None, key=None, replaces=None) -> Ledger:
+    def create(
+        cls, path, *, dataset, unit, adjacency, epsilon, delta, period=None, key=None, replaces=None, weak_guarantee: bool = False
+    ) -> Ledger:
         """A new file with the whole budget left.
 
         Parameters
@@ -162,7 +165,7 @@ class Ledger:
         adjacency : {"add-remove", "change-one"}
             What neighbouring data sets are.
         epsilon, delta : float
-            The budget: all releases of a period are together (epsilon, delta)-differentially private.
+            The budget: all releases of a period are together (epsilon, delta)-differentially private; delta is at most 1/1000.
         period : str, optional
             Name of the time the budget is for; `renew` starts another one.
         key : bytes, optional
@@ -170,11 +173,13 @@ class Ledger:
         replaces : str, optional
             Identity of the ledger that this one takes the place of. Needed where this machine has seen a ledger for the same data
             set, unit and adjacency with spending: the same people get a second budget, which is recorded for everyone to see.
+        weak_guarantee : bool
+            Needed for an epsilon above 10, which protects nobody in practice.
         """
         path, key = _checked_path(path), _checked_key(key)
         names = {"dataset": _checked_name("dataset", dataset), "unit": _checked_name("unit", unit)}
         names["adjacency"] = choose("adjacency", adjacency, get_args(Adjacency))
-        budget = _checked_budget(epsilon, delta)
+        budget = _checked_budget(epsilon, delta, weak_guarantee)
         period = None if period is None else _checked_name("period", period)
         replaces = None if replaces is None else checked_identity("replaces", replaces)
         if not path.exists():  # which is refused below
@@ -280,9 +285,9 @@ class Ledger:
             chain = _insert(connection, self._key, chain, kind="draw", period=chain.period, note=None, **drawn)
         self._keep(chain)
 
-    def renew(self, *, epsilon, delta, period, reason) -> None:
+    def renew(self, *, epsilon, delta, period, reason, weak_guarantee: bool = False) -> None:
         """Start a new period with a new budget, nothing of it spent: a decision about people's privacy, kept with its reason."""
-        budget = _checked_budget(epsilon, delta)
+        budget = _checked_budget(epsilon, delta, weak_guarantee)
         period, reason = _checked_name("period", period), _checked_name("reason", reason)
         with transaction(self.path, "IMMEDIATE", "nothing was renewed: ") as connection:
             chain, _ = self._current(connection)
@@ -433,8 +438,6 @@ def _checked_key(key) -> bytes | None:
     return key
 
 
-def _checked_budget(epsilon, delta) -> dict[str, float]:
-    number = checked_number(
-        "epsilon", epsilon, "positive and at most 1e6 (the privacy budget; 0.1 to 2 are usual)", above=0, most=_MOST
-    )
-    return {"epsilon": number, "delta": checked_delta(delta)}
+def _checked_budget(epsilon, delta, weak_guarantee) -> dict[str, float]:
+    epsilon, delta = checked_guarantee(epsilon, delta, weak_guarantee=weak_guarantee, most=_MOST)
+    return {"epsilon": epsilon, "delta": delta}

@@ -18,13 +18,12 @@ from hushgraph.graph import Graph, checked_graph
 from hushgraph.observation import Noisy
 from hushgraph.privacy.calibration import (
     Mechanism,
-    checked_delta,
-    checked_epsilon,
     checked_squared,
     mechanism_sigma,
 )
 from hushgraph.privacy.claims import ROOM, FrozenDict, caps_sensitivity, claims_of, largest_count
 from hushgraph.privacy.counting import CountMap
+from hushgraph.privacy.guarantee import checked_guarantee
 from hushgraph.privacy.ledger import Charge, Ledger, LedgerError
 from hushgraph.privacy.noise import checked_lattice_sigma, lattice_noise, lattice_step, steps_from
 from hushgraph.privacy.places import Windows
@@ -164,6 +163,7 @@ def release(
     ledger: Ledger | None = None,
     public_graph: bool = False,
     mechanism: Mechanism = "analytic",
+    weak_guarantee: bool = False,
     not_protected: str | None = None,
     attribution: str | None = None,
     note: str | None = None,
@@ -176,13 +176,15 @@ def release(
     counts : CountMap
         From `count_events` or `declare_counts`.
     epsilon, delta : float
-        The guarantee for one unit (person, vehicle, ...) under the adjacency of the counts.
+        The guarantee for one unit (person, vehicle, ...) under the adjacency of the counts; delta is at most 1/1000.
     ledger : Ledger
         The budget that is charged, before any noise is drawn.
     public_graph : bool
         Your attestation that graph, windows and caps were fixed without looking at the data. Must be True.
     mechanism : {"analytic", "classical"}
         The analytic one adds less noise for the same guarantee.
+    weak_guarantee : bool
+        Needed for an epsilon above 10, which protects nobody in practice.
     not_protected : str, optional
         Who the guarantee does not cover, in words for the certificate ("drivers", say).
     attribution : str, optional
@@ -195,7 +197,7 @@ def release(
     There is no seed: noise that can be repeated can be removed. For experiments on generated data see `simulate`.
     """
     _refuse_unknown(refused)
-    epsilon, delta, sigma = _checked_request(counts, epsilon, delta, ledger, public_graph, mechanism)
+    epsilon, delta, sigma = _checked_request(counts, epsilon, delta, ledger, public_graph, mechanism, weak_guarantee)
     texts = {"not_protected": not_protected, "attribution": attribution, "note": note}
     for name, text in texts.items():
         if text is not None and not (isinstance(text, str) and text.isprintable()):
@@ -288,7 +290,7 @@ def _draw(counts: CountMap, charge: Charge) -> np.ndarray:
     return steps * step  # at most 53 bits: exact
 
 
-def _checked_request(counts, epsilon, delta, ledger, public_graph, mechanism) -> tuple[float, float, float]:
+def _checked_request(counts, epsilon, delta, ledger, public_graph, mechanism, weak_guarantee) -> tuple[float, float, float]:
     """epsilon, delta and sigma, after every check that can be made before the budget is touched."""
     if type(counts) is not CountMap:  # a subclass could say anything of its counts
         msg = (
@@ -296,7 +298,7 @@ def _checked_request(counts, epsilon, delta, ledger, public_graph, mechanism) ->
             "privacy.count_events, or state the sensitivity of your own counts with privacy.declare_counts"
         )
         raise TypeError(msg)
-    epsilon, delta = checked_epsilon(epsilon), checked_delta(delta)
+    epsilon, delta = checked_guarantee(epsilon, delta, weak_guarantee=weak_guarantee)
     if public_graph is not True:
         msg = (
             "public_graph=True is needed: you attest that graph, windows and caps were fixed without looking at the data; a graph "
