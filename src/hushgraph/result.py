@@ -1,7 +1,7 @@
 """What `denoise` returns, and the expected error of each node: SURE averaged over a few hops.
 
 SURE is a sum over nodes, and each of its terms is unbiased for that node's squared error, but alone it is nearly all noise.
-Averaged over the nodes around, with the weights of a short lazy walk, it says where a map can be trusted.
+Averaged over the nodes around, with the probabilities of a short random walk, it says where a map can be trusted.
 """
 
 from __future__ import annotations
@@ -45,15 +45,11 @@ class NodeRisk:
         if on_device(self.sure):
             here = replace(self, sure=on_host(self.sure), variance=on_host(self.variance))
             return beside(here.expected_error(hops=hops), self.sure)
-        near = sparse.csr_array(
-            (np.ones_like(self.graph.adjacency.data), self.graph.adjacency.indices, self.graph.adjacency.indptr),
-            shape=self.graph.adjacency.shape,
-        )
-        terms = np.concatenate([self.sure, self.variance, np.ones((1, self.graph.n))]).T
+        walk = walk_matrix(self.graph)
+        terms = np.concatenate([self.sure, self.variance]).T
         for _ in range(hops):
-            terms = terms + near @ terms
-            terms /= terms[:, -1:].max()
-        sure, variance = np.split((terms[:, :-1] / terms[:, -1:]).T, 2)
+            terms = walk @ terms
+        sure, variance = np.split(terms.T, 2)
         bias = np.maximum(sure - variance, 0.0)
         left = np.maximum(self.sure.sum(axis=1) - variance.sum(axis=1), 0.0)
         share = np.divide(left, bias.sum(axis=1), out=np.zeros(len(bias)), where=bias.any(axis=1))
@@ -61,6 +57,19 @@ class NodeRisk:
         if self.posterior is not None:
             error[self.posterior] = np.sqrt(self.variance[self.posterior])
         return _placed(error, self.known, self.shape)
+
+
+def walk_matrix(graph: Graph) -> sparse.csr_array:
+    """Probabilities of one hop of a Metropolis walk: 1 / (1 + the larger degree) along an edge, and the rest stays.
+
+    Rows and columns sum to 1, so an average keeps the sum over all nodes. A dense part neither holds the walk nor draws it in: in the
+    long run every node of a component is as likely as any other. A node without neighbors keeps its own value.
+    """
+    adjacency = graph.adjacency
+    neighbors = np.diff(adjacency.indptr)
+    larger = np.maximum(np.repeat(neighbors, neighbors), neighbors[adjacency.indices])
+    hop = sparse.csr_array((1 / (1.0 + larger), adjacency.indices, adjacency.indptr), shape=adjacency.shape)
+    return sparse.csr_array(hop + sparse.diags_array(1.0 - hop.sum(axis=1)))
 
 
 def _placed(error: np.ndarray, known: np.ndarray | None, shape: tuple[int, ...]) -> np.ndarray:
