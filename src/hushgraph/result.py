@@ -18,6 +18,7 @@ from hushgraph.contents import extra
 from hushgraph.graph import Graph
 
 HOPS = 16
+IMPOSSIBLE = 3.0  # standard errors below 0 from which on a risk proves that sigma is too large
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,6 +123,37 @@ class Denoised:
             raise ValueError(msg)
         return in_form_of(self.signal, self.labels, self.node_risk.expected_error(hops=hops))
 
+    @property
+    def n_values(self) -> int:
+        """The number of values that each `risk` is the sum over: nodes, or nodes times columns where columns were denoised together.
+
+        Nodes that were left out because a value was missing do not count.
+        """
+        if self.node_risk is not None:
+            return int(self.node_risk.sure.shape[1])
+        values = self.signal if hasattr(self.signal, "shape") else np.asarray(list(self.signal.values()))
+        return int(np.size(values) // max(np.size(self.risk), 1))
+
+    @property
+    def typical_errors(self) -> list[TypicalError]:
+        """The root mean square error of a value, for each `risk`, as far as it is known."""
+        risks, errors = np.atleast_1d(self.risk), np.atleast_1d(self.risk_se)
+        doubts = np.broadcast_to(self.details.get("sigma_too_large", False), risks.shape)
+        parts = zip(risks, errors, doubts, strict=True)
+        return [self._trusted(TypicalError.of(risk, se, self.n_values), bool(doubt)) for risk, se, doubt in parts]
+
+    @property
+    def typical_error(self) -> TypicalError:
+        """The same of all signals together; their standard errors are added, since the signals may go together."""
+        risks = np.atleast_1d(self.risk)
+        whole = TypicalError.of(float(risks.sum()), float(np.sum(self.risk_se)), self.n_values * len(risks))
+        return self._trusted(whole, bool(np.any(self.details.get("sigma_too_large", False))))
+
+    def _trusted(self, error: TypicalError, is_doubtful: bool) -> TypicalError:
+        """Not known where sigma is too large; nor is a bound that rests on an estimate of sigma, which may be."""
+        estimated = self.details.get("sigma_estimated", False)
+        return TypicalError.unknown() if is_doubtful or (estimated and error.is_bound) else error
+
     def on_host(self) -> Denoised:
         """The same with NumPy's arrays; a result on a GPU is copied, any other stays as it is."""
         terms = self.node_risk
@@ -140,18 +172,31 @@ class Denoised:
 
 
 class TypicalError(NamedTuple):
-    """Root mean square error of a value, or a bound on it where the estimate drowns in its own standard error."""
+    """Root mean square error of a value; a bound on it where the estimate drowns in its own standard error; NaN where it is not known."""
 
     size: float
     is_bound: bool
 
     @classmethod
+    def unknown(cls) -> TypicalError:
+        """The state of an error that nothing can be said about."""
+        return cls(np.nan, False)
+
+    @property
+    def is_known(self) -> bool:
+        return not np.isnan(self.size)
+
+    @classmethod
     def of(cls, risk: float, risk_se: float, count: float) -> TypicalError:
         """From the estimated total squared error of `count` values; that may fall below 0, an error may not.
+
+        An estimate that lies IMPOSSIBLE standard errors below 0 says nothing about the error: the sigma behind it is too large.
 
         >>> TypicalError.of(100.0, 10.0, 25), TypicalError.of(-5.0, 100.0, 25)
         (TypicalError(size=2.0, is_bound=False), TypicalError(size=2.0, is_bound=True))
         """
+        if not risk >= -IMPOSSIBLE * risk_se:
+            return cls.unknown()
         is_bound = not risk > risk_se
         return cls(float(np.sqrt((max(risk, 0.0) + is_bound * risk_se) / max(count, 1))), is_bound)
 
