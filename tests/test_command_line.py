@@ -213,7 +213,18 @@ def test_a_typical_error_is_that_of_values_not_of_nodes(town, tmp_path, missing)
     hours = hg.hotspot_counts(town.graph, total=1200)[:, None] + np.random.default_rng(3).normal(0, SIGMA, (town.graph.n, 8))
     hours[::7, 2] = np.nan
     write_signal(tmp_path / "day.csv", town.graph, {f"h{k}": hour for k, hour in enumerate(hours.T)})
-    words = ("denoise", town.streets, tmp_path / "day.csv", "--sigma", SIGMA, "--in-sequence", "--missing", missing, "--method", "let")
+    words = (
+        "denoise",
+        town.streets,
+        tmp_path / "day.csv",
+        "--sigma",
+        SIGMA,
+        "--in-sequence",
+        "--missing",
+        missing,
+        "--method",
+        "let",
+    )
     found = answer(*words, "-o", tmp_path / "a.csv", "--report", tmp_path / "a.html")
     values = int((~np.isnan(hours)).sum())
     assert found["typical_error_is_known"] == [True]

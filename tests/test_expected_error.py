@@ -53,7 +53,9 @@ def test_hubs_do_not_make_all_nodes_alike():
     """Half of the nodes have three times the noise; a walk of few hops sees which."""
     graph = GRAPHS["hubs"]()
     loud = np.arange(graph.n) % 2 == 0
-    result = hg.denoise(graph, np.random.default_rng(0).normal(size=graph.n) * np.where(loud, 3.0, 1.0), sigma=np.where(loud, 3.0, 1.0))
+    result = hg.denoise(
+        graph, np.random.default_rng(0).normal(size=graph.n) * np.where(loud, 3.0, 1.0), sigma=np.where(loud, 3.0, 1.0)
+    )
     expected = result.expected_error()
     assert np.quantile(expected, 0.9) > 1.2 * np.quantile(expected, 0.1)
 

@@ -38,7 +38,7 @@ def test_altitudes_are_denoised_like_heights_above_their_mean():
 
 
 def test_a_signal_near_0_keeps_the_method_of_the_paper(step):
-    graph, truth, noisy = step
+    graph, _, noisy = step
     frame = hg.chebyshev_frame(graph)
     F, weights = hg.analyze(frame, noisy + 7), hg.monte_carlo_weights(frame, n_probes=10)
     shrunk, _ = hg.james_stein(F, hg.sure_thresholds(F, weights, sigma=2)[:, None])
@@ -55,7 +55,10 @@ def test_the_divergence_is_that_of_finite_differences(laplacian, per_node):
     y = 1000 + np.random.default_rng(1).normal(0, 3, graph.n)
     frame = hg.exact_frame(graph, laplacian=laplacian)
     result = hg.denoise(graph, y, sigma=sigma, method="sgwt_exact", frame=frame)
-    t, rest = np.asarray(result.thresholds)[:, None] * (1 + 1e-5), result.details["offset"] - y.mean()  # they are coefficients: kinks
+    t, rest = (
+        np.asarray(result.thresholds)[:, None] * (1 + 1e-5),
+        result.details["offset"] - y.mean(),
+    )  # they are coefficients: kinks
 
     def estimate(x):
         level = x.mean() + rest

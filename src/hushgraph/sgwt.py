@@ -15,7 +15,16 @@ from hushgraph.arrays import beside, namespace, on_device, on_host
 from hushgraph.frame import ChebyshevFrame, ExactFrame, Frame
 from hushgraph.local_noise import smooth_weights
 from hushgraph.progress import timed
-from hushgraph.risk import Law, checked_coefficient_weights, default_probes, exact_weights, is_below_noise, mean_weights, probes, weights_of
+from hushgraph.risk import (
+    Law,
+    checked_coefficient_weights,
+    default_probes,
+    exact_weights,
+    is_below_noise,
+    mean_weights,
+    probes,
+    weights_of,
+)
 from hushgraph.shrink import Rule, sure_exponent
 from hushgraph.sums import block_sum, dots_there, sum_of_rows, sums_there
 from hushgraph.threshold import Candidates, Level, apply_thresholds, least_thresholds
@@ -175,7 +184,7 @@ def signals_below_noise(probed: Probed, noise: Noise) -> np.ndarray:
     """Of each signal, whether the energy of some scale proves sigma too large."""
     trace, energy = on_host(probed.weights.sum(axis=1)), on_host(probed.energy)
     n_probes = None if probed.weights_from == "exact" else probed.count
-    return noise.is_too_large(energy, trace, tests=2 * len(trace), n_probes=n_probes).any(axis=1)
+    return np.asarray(noise.is_too_large(energy, trace, tests=2 * len(trace), n_probes=n_probes).any(axis=1))
 
 
 def risk_errors(part: Estimate, m: int, planes, noise: Noise, probed: Probed, slope: np.ndarray, law: Law, timings: dict):

@@ -196,7 +196,9 @@ def offsets_of(rows) -> np.ndarray:
 
 def shifted(rows, offsets: np.ndarray):
     """Rows plus a number each, in their dtype; the same array where all are 0."""
-    return rows if not offsets.any() else np.add(rows, beside(offsets[:, None], rows), dtype=np.float64).astype(rows.dtype, copy=False)
+    return (
+        rows if not offsets.any() else np.add(rows, beside(offsets[:, None], rows), dtype=np.float64).astype(rows.dtype, copy=False)
+    )
 
 
 def _along_rows(rows: np.ndarray) -> np.ndarray:
