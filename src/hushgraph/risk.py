@@ -298,8 +298,9 @@ def is_below_noise(energy, trace, *, tests: int, largest: float = 1.0, n_probes:
     if n_probes is not None:
         margin = level / n_probes
         freedom = np.maximum(np.sqrt(np.maximum(freedom - margin, 0.0)) - np.sqrt(margin), 0.0) ** 2
-    ratio = np.asarray(energy, dtype=np.float64) / largest / np.maximum(freedom, 1e-300)
-    ratio = np.clip(ratio, 1e-300, 1.0)
+    energy, freedom = np.broadcast_arrays(np.asarray(energy, dtype=np.float64) / largest, freedom)
+    ratio = np.divide(np.minimum(energy, freedom), freedom, out=np.ones(energy.shape), where=freedom > 0)
+    ratio = np.maximum(ratio, 1e-300)
     return freedom * (ratio - 1 - np.log(ratio)) / 2 > level
 
 

@@ -80,11 +80,11 @@ class Noise:
     def error_of_sums(weighted, trace, turned, fourth) -> Any:
         """The same from <y - fhat, Sigma (y - fhat)>, tr((Sigma J)^2), tr(Sigma J Sigma) and tr(Sigma^2).
 
-        The mean squared difference holds 2 tr(((I - 2 J) Sigma)^2), which is due to the noise alone: the square is never taken for less,
-        which happens where sigma is too large.
+        The mean squared difference is at least 2 tr(((I - 2 J) Sigma)^2), which is due to the noise alone. That takes the place of an
+        estimate of less than a quarter of it: the residual is too small then, since sigma is too large, and the estimate may even be negative.
         """
-        noise_alone = 2 * (fourth - 4 * turned + 4 * trace)
-        return np.sqrt(np.maximum(np.maximum(4 * weighted + 4 * trace - 2 * fourth, noise_alone), 0.0))
+        square, noise_alone = 4 * weighted + 4 * trace - 2 * fourth, 2 * (fourth - 4 * turned + 4 * trace)
+        return np.sqrt(np.maximum(np.where(4 * square < noise_alone, noise_alone, square), 0.0))
 
     def is_too_large(self, energy, trace, *, tests: int, n_probes: int | None = None) -> np.ndarray:
         """Whether energies of linear images of y, whose noise has these traces (in units of `variance`), prove it; see `is_below_noise`."""
