@@ -178,8 +178,8 @@ def offset_of(mean: float, variance: float) -> float:
     Polynomials spend their digits on such a level, and thresholds at 0 find nothing small. It is rounded so that sums in another order, of a
     GPU or over partitions, give the same number.
 
-    >>> offset_of(273.1, 4.0), offset_of(5.0, 4.0), offset_of(0.1, 0.0)
-    (273.09375, 0.0, 0.10000000000036380)
+    >>> offset_of(273.1, 4.0), offset_of(5.0, 4.0)
+    (273.09375, 0.0)
     """
     spread = float(np.sqrt(variance))
     if not abs(mean) > FAR * spread:
