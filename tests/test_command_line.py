@@ -158,7 +158,7 @@ def test_denoise_json_keys_are_stable(town, tmp_path):
     found = answer("denoise", town.streets, town.signal, "--method", "sgwt_sure", "-o", tmp_path / "clean.csv")
     assert list(found) == [
         "command", "output", "report", "nodes", "edges", "signals", "method", "sigma", "risk", "risk_se", "typical_error",
-        "typical_error_is_bound", "seconds", "notes",
+        "typical_error_is_bound", "typical_error_is_known", "seconds", "notes",
     ]  # fmt: skip
     assert any("sigma was not given" in note for note in found["notes"])
     assert found["typical_error"][0] < found["sigma"]
@@ -205,6 +205,51 @@ def test_denoise_several_columns_and_arrays(town, tmp_path):
     answer("denoise", town.streets, town.hours, "--column", "six", "--sigma", 2, "--method", "sgwt_sure", "-o", tmp_path / "a.npy")
     expected = hg.denoise(town.graph, town.noisy, sigma=2, method="sgwt_sure").signal
     np.testing.assert_allclose(np.load(tmp_path / "a.npy"), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("missing", ["drop", "fill"])
+def test_a_typical_error_is_that_of_values_not_of_nodes(town, tmp_path, missing):
+    """Eight hours of a town with gaps, denoised together: the risk is the sum over all values that are there."""
+    hours = hg.hotspot_counts(town.graph, total=1200)[:, None] + np.random.default_rng(3).normal(0, SIGMA, (town.graph.n, 8))
+    hours[::7, 2] = np.nan
+    write_signal(tmp_path / "day.csv", town.graph, {f"h{k}": hour for k, hour in enumerate(hours.T)})
+    words = (
+        "denoise",
+        town.streets,
+        tmp_path / "day.csv",
+        "--sigma",
+        SIGMA,
+        "--in-sequence",
+        "--missing",
+        missing,
+        "--method",
+        "let",
+    )
+    found = answer(*words, "-o", tmp_path / "a.csv", "--report", tmp_path / "a.html")
+    values = int((~np.isnan(hours)).sum())
+    assert found["typical_error_is_known"] == [True]
+    assert found["typical_error"][0] == pytest.approx(np.sqrt(found["risk"][0] / values), rel=1e-9)
+    assert f"± {found['typical_error'][0]:.3g}" in (tmp_path / "a.html").read_text()
+
+
+def test_a_gap_in_one_column_takes_the_node_out_of_all(town, tmp_path):
+    hours = np.stack([town.noisy] * 3, axis=1)
+    hours[::3, 1] = np.nan
+    result = hg.denoise(town.graph, hours, sigma=SIGMA, missing="drop", method="sgwt_sure")
+    kept = int((~np.isnan(hours[:, 1])).sum())
+    assert result.n_values == kept
+    assert result.typical_error.size == pytest.approx(np.sqrt(np.sum(result.risk) / (3 * kept)))
+    page = hg.write_report(tmp_path / "a.html", town.graph, hours, result).read_text()
+    assert f"± {result.typical_error.size:.3g}" in page
+
+
+def test_a_column_is_not_overwritten_by_an_expected_error(town, tmp_path):
+    write_signal(tmp_path / "a.csv", town.graph, {"a": town.noisy, "a_expected_error": town.noisy + 1})
+    words = denoising(town, tmp_path / "a.csv", tmp_path / "b.csv", "--column", "a", "--column", "a_expected_error")
+    done = run(*words)
+    assert done.exit_code != 0
+    assert "two columns called a_expected_error" in done.output
+    assert not (tmp_path / "b.csv").exists()
 
 
 def denoising(town, signal, out, *more):

@@ -74,6 +74,16 @@ def test_denoise(cp, seen, method):
     np.testing.assert_allclose(cp.asnumpy(there.expected_error()), here.expected_error(), rtol=1e-6)
 
 
+@pytest.mark.parametrize("method", ["sgwt_sure", "sgwt_deep", "let"])
+def test_a_level_far_from_0(cp, seen, method):
+    """The level that is taken out is the processor's, to the bit."""
+    graph, _, noisy = seen
+    there, here = (hg.denoise(graph, move(noisy + 1e5), sigma=3, method=method) for move in (cp.asarray, np.asarray))
+    np.testing.assert_allclose(cp.asnumpy(there.signal), here.signal, rtol=0, atol=1e-9 * np.abs(noisy).max() + 1e-10)
+    np.testing.assert_array_equal(there.details.get("offset", 0), here.details.get("offset", 0))
+    np.testing.assert_allclose(there.risk, here.risk, rtol=1e-9)
+
+
 @pytest.mark.parametrize("method", ["sgwt_sure", "let"])
 def test_columns_sigma_per_node_and_joint(cp, seen, method):
     graph, _, noisy = seen

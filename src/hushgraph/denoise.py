@@ -25,7 +25,7 @@ from hushgraph.graph import Graph, checked_graph
 from hushgraph.labelled import is_labelled
 from hushgraph.observation import Noisy
 from hushgraph.progress import Watcher, checked_watcher, nth, timed, watching
-from hushgraph.result import Denoised, NodeRisk, like_input, per_signal
+from hushgraph.result import IMPOSSIBLE, Denoised, NodeRisk, like_input, per_signal
 from hushgraph.risk import Law, estimate_sigma
 from hushgraph.sgwt import Noise, Settings, average
 from hushgraph.shrink import Rule, sure_exponent
@@ -37,7 +37,6 @@ Method = Literal["auto", "let", "counts", "sgwt_deep", "sgwt_sure", "sgwt_scaled
 Missing = Literal["error", "drop", "fill"]
 Columns = Literal["separate", "path"]
 _KEPT_PRODUCT = 2**19  # nodes
-_ENOUGH, _TOO_QUIET = 50, 0.5  # from so many nodes on, a variance below that share of sigma^2 is no chance
 _OF_ONE = (
     "weights",
     "sets",
@@ -47,6 +46,10 @@ _OF_ONE = (
     "divergence",
 )  # details of one product graph, no use for the mean of several
 _ON_HOST = ("counts", "sgwt_block", "sgwt_beta")  # methods that a GPU does not help
+TOO_LARGE = (
+    "sigma is too large: a scale of the values, or all of them, vary less than noise of this sigma would, or the estimated risk is far below 0; "
+    "risk and expected errors are worth nothing then. Pass the standard deviation of the noise, not its variance"
+)
 COLUMN_WEIGHTS = (0.25, 4.0, 64.0)  # of the edges between neighbouring columns; columns="path" takes the mean of the three
 
 
@@ -154,8 +157,9 @@ def denoise(
             result = _denoise_together(graph, paths, values, sigma, settings, timings, missing)
         else:
             result = _denoise_values(graph, values, sigma, settings, timings, missing)
-    if sigma is None:
-        warnings.warn(result.details["notes"][0], stacklevel=2)
+    for k, note in enumerate(result.details["notes"]):
+        if note == TOO_LARGE or (k == 0 and sigma is None):
+            warnings.warn(note, stacklevel=2)
     timings["total"] = time.perf_counter() - started
     signal = _finished(result.signal, nonnegative, integer)
     return replace(result, signal=like_input(graph, noisy, signal), labels=graph.labels)
@@ -223,6 +227,7 @@ def _denoise_together(graph, paths, values, sigma, settings, timings, missing) -
     sure = np.mean(np.stack([term.sure for term in terms]), axis=0) + (gain if known is None else gain[known])
     variance = np.mean(np.stack([term.variance for term in terms]), axis=0)
     shared = {name: found for name, found in parts[0].details.items() if name not in _OF_ONE}
+    shared["sigma_too_large"] = np.any([part.details["sigma_too_large"] for part in parts], axis=0)
     return replace(
         parts[0],
         signal=signal.reshape(values.shape).astype(values.dtype, copy=False),
@@ -268,6 +273,7 @@ def _denoise_known(graph, values, sigma, settings: Settings, timings) -> Denoise
         with timed(timings, "sigma", 0.0, 0.02):
             sigma = estimate_sigma(graph, values)
         notes.append(f"sigma was not given; estimated as {sigma:.6g} from the finest scale (an upper estimate on rough signals)")
+    estimated = bool(notes)
     if on_device(values) and settings.method == "auto" and settings.nonnegative:
         notes.append(
             "method='counts', which helps where values cannot be negative, is not asked on a GPU; pass cupy.asnumpy(noisy) for it"
@@ -276,6 +282,7 @@ def _denoise_known(graph, values, sigma, settings: Settings, timings) -> Denoise
         result = denoise_combined(graph, values, sigma, settings, timings)
     else:
         result = denoise_wavelets(graph, values, sigma, settings, timings)
+    result = replace(result, details={**result.details, "sigma_estimated": estimated})
     return _checked_against_nothing(result, values, Noise.of(sigma), notes)
 
 
@@ -287,9 +294,9 @@ def _checked_against_nothing(result: Denoised, values: np.ndarray, noise: Noise,
         notes.append(
             f"{int(kept.sum())} of {len(kept)} signals were returned unchanged: their estimated risk exceeded that of the noise"
         )
-    if len(values) >= _ENOUGH and bool(np.any(result.details["noisy_variance"] < _TOO_QUIET * nothing / len(values))):
-        notes.append("the values vary far less than noise of this sigma would: sigma is probably too large")
-    details = {**result.details, "notes": notes, "unchanged": np.flatnonzero(kept)}
+    too_large = _signals_below_noise(result, len(values), noise)
+    notes += [TOO_LARGE] * bool(too_large.any())
+    details = {**result.details, "notes": notes, "unchanged": np.flatnonzero(kept), "sigma_too_large": too_large}
     if not kept.any():
         return replace(result, details=details)
     terms, mask = result.node_risk, beside(kept, values)
@@ -305,6 +312,15 @@ def _checked_against_nothing(result: Denoised, values: np.ndarray, noise: Noise,
         details=details,
         node_risk=replace(terms, sure=sure, variance=variance, posterior=posterior),
     )
+
+
+def _signals_below_noise(result: Denoised, n: int, noise: Noise) -> np.ndarray:
+    """Of each signal, whether sigma is too large for it: by a scale's energy, by the variance of all values, or by an impossible risk."""
+    total = noise.total(n) / noise.variance
+    energy = n * np.atleast_1d(result.details["noisy_variance"])
+    proven = noise.is_too_large(energy, total - total / n, tests=2)
+    scales = [bool(found) for found in np.atleast_1d(result.details.get("sigma_too_large", False))]
+    return proven | scales | ~(np.atleast_1d(result.risk) >= -IMPOSSIBLE * np.atleast_1d(result.risk_se))
 
 
 def _check_fit(settings: Settings) -> None:

@@ -35,11 +35,13 @@ from hushgraph.graph import Graph, checked_graph
 from hushgraph.kernels import gpu
 from hushgraph.local_noise import checked_weight_size, smooth_weights
 from hushgraph.shrink import Rule, checked_thresholds, shrink, sure_exponent
-from hushgraph.sums import block_sum
+from hushgraph.sums import block_sum, offsets_of, shifted
 from hushgraph.transform import checked_coefficient_size, checked_coefficients, checked_frame, checked_frame_of, forward, inverse
 
 Law = Literal["rademacher", "gaussian"]
 Domain = Literal["coefficients", "signal"]
+FALSE_ALARM = 1e-6  # of `is_below_noise`, for one signal
+MARGIN = 2.0  # standard errors above a scale's reading of sigma that are taken for an upper bound
 ENOUGH = 2**18  # nodes times probes from which SURE is accurate to about 1 %: it averages over nodes
 MAX_PROBES = 64
 GROUP = 8  # probes transformed at a time
@@ -281,9 +283,33 @@ def monte_carlo_divergence(estimator, noisy, *, n_probes: int = 10, step: float 
     return float(np.mean(draws)), float(np.std(draws, ddof=1) / np.sqrt(n_probes)) if n_probes > 1 else np.nan
 
 
+def is_below_noise(energy, trace, *, tests: int, largest: float = 1.0, n_probes: int | None = None) -> np.ndarray:
+    """Whether energies ||A y||^2 are too small for noise of variance 1, whatever the signal: sigma is too large then.
+
+    `trace` is that of A A', whose eigenvalues are at most `largest`. With Gaussian noise e, ||A (f + e)||^2 is stochastically least at
+    f = 0, and log(1 + 2 t a) >= a log(1 + 2 t) for a in [0, 1] gives it the Chernoff bound of chi-square with T = trace / largest degrees
+    of freedom, P(energy <= q trace) <= exp(-T (q - 1 - log q) / 2). Traces of Rademacher probes are taken at their lower end (Hsu, Kakade
+    and Zhang 2012). All `tests` together raise a false alarm with probability FALSE_ALARM at most.
+
+    >>> is_below_noise(np.array([700.0, 900.0]), 1000.0, tests=2)
+    array([ True, False])
+    """
+    level = np.log((1 if n_probes is None else 2) * tests / FALSE_ALARM)
+    freedom = np.asarray(trace, dtype=np.float64) / largest
+    if n_probes is not None:
+        margin = level / n_probes
+        freedom = np.maximum(np.sqrt(np.maximum(freedom - margin, 0.0)) - np.sqrt(margin), 0.0) ** 2
+    energy, freedom = np.broadcast_arrays(np.asarray(energy, dtype=np.float64) / largest, freedom)
+    ratio = np.divide(np.minimum(energy, freedom), freedom, out=np.ones(energy.shape), where=freedom > 0)
+    ratio = np.maximum(ratio, 1e-300)
+    return freedom * (ratio - 1 - np.log(ratio)) / 2 > level
+
+
 def estimate_sigma(graph: Graph, noisy, *, frame: Frame | None = None, weights=None) -> float:
     """Noise level from the finest scale that carries at least 2 % of the trace: median(|F| / sqrt(weights)) / 0.6745.
 
+    Every other such scale bounds it from above: a signal can only add to the median and to the energy of a scale, so neither the median
+    nor sqrt(||F_j||^2 / sum(weights_j)) of any scale, plus MARGIN of its standard errors, may be smaller.
     Biased upwards on rough signals (it warns when the next scale disagrees); give the known sigma where there is one.
     """
     if checked_graph(graph).n == 0:
@@ -307,7 +333,7 @@ def estimate_sigma(graph: Graph, noisy, *, frame: Frame | None = None, weights=N
         msg = "weights must be above 0 at every node, in the finest scales at least; pass smooth_weights(graph, weights)"
         raise InputError(msg)
     planes = values[None] if values.ndim == 1 else values.T
-    bands = forward(frame, planes.astype(np.float64))
+    bands = forward(frame, shifted(planes.astype(np.float64), -offsets_of(planes)))
 
     linked = graph.degrees > 0 if graph.n_edges else np.ones(graph.n, dtype=bool)  # an isolated node has no fine coefficients
     linked = beside(np.flatnonzero(linked), bands)
@@ -315,7 +341,7 @@ def estimate_sigma(graph: Graph, noisy, *, frame: Frame | None = None, weights=N
     def level(j):
         return float(np.median(np.abs(bands[:, j, linked]) / np.sqrt(weights[j, linked]))) / 0.6744897501960817
 
-    sigma = level(usable[0])
+    sigma = min([level(usable[0]), *(_upper_sigma(level(j), bands[:, j], weights[j]) for j in usable if weights[j].min() > 0)])
     if sigma == 0:
         msg = "the estimated sigma is 0: over half the finest coefficients vanish, so the signal looks noise-free; pass {sigma=}"
         raise InputError(Sentence(msg))
@@ -326,6 +352,16 @@ def estimate_sigma(graph: Graph, noisy, *, frame: Frame | None = None, weights=N
         )
         warnings.warn(Sentence(msg, sigma, level(usable[1])), stacklevel=2)
     return sigma
+
+
+def _upper_sigma(median: float, band, weights) -> float:
+    """Upper bound of sigma from one scale: the smaller one of its median's and its energy's reading, MARGIN standard errors higher.
+
+    The standard errors are those of as many independent values as the scale has degrees of freedom: 1.17 and 0.71 over their root.
+    """
+    freedom = float(block_sum(weights)) * len(band)
+    energy = float(np.sqrt(block_sum(np.square(band).sum(axis=0)) / freedom))
+    return min(median * (1 + MARGIN * 1.167 / np.sqrt(freedom)), energy * (1 + MARGIN * np.sqrt(0.5 / freedom)))
 
 
 # ---- shapes -----------------------------------------------------------------------------------------------------

@@ -39,7 +39,7 @@ from hushgraph.local_noise import fit_of_products, n_columns
 from hushgraph.observation import Noisy
 from hushgraph.progress import Watcher, checked_watcher, reached, watching
 from hushgraph.risk import Law, default_probes
-from hushgraph.sgwt import RISK_PROBES
+from hushgraph.sgwt import RISK_PROBES, Noise
 from hushgraph.shrink import Rule, sure_exponent
 from hushgraph.sums import count_units, sum_of_units, unit_above
 
@@ -314,6 +314,7 @@ def _written_again(run: Run, facts: dict[str, Any], runner: Runner, done: dict[s
 
 def _worked_out(run: Run, facts: dict[str, Any], runner: Runner, address: str) -> dict[str, Any]:
     parts, run_folder = facts["partitions"], run.work
+    run = run if run.combined else replace(run, offset=let.signal_offset(run))
 
     def stage(name: str, task, *more, run: Any = run) -> list[dict[str, Any]]:
         """One task per partition: of the run, or of the graph alone."""
@@ -377,10 +378,11 @@ def _risk(run: Run, n: int, terms: list[dict[str, Any]], more: dict[str, float])
 
     variance, (second, fourth) = run.variance, _noise_sums(run, n)
     divergence = more["divergence"] if more else math.fsum(math.fsum(one["divergence"]) for one in terms)
+    divergence += second / n / variance if run.offset else 0.0
     risk = total("residual") - second + 2 * variance * divergence + more.get("optimism", 0.0)
     risk += 2 * second / n if more.get("offset") else 0.0
-    trace = variance * math.fsum(math.fsum(one["traces"]) for one in terms) / run.kept_probes
-    risk_se = math.sqrt(max(4 * total("weighted") + 4 * trace - 2 * fourth, 0.0))
+    trace, turned = (variance * math.fsum(math.fsum(one[name]) for one in terms) / run.kept_probes for name in ("traces", "turned"))
+    risk_se = float(Noise.error_of_sums(total("weighted"), trace, turned, fourth))
     diagonal = 0.0 if run.law == "gaussian" or more else (variance * divergence) ** 2 / n
     probe_se = math.sqrt(4 * max(2 * trace - 2 * diagonal, 0.0) / run.n_probes)
     unchanged = risk > second

@@ -177,7 +177,7 @@
 
   function showErrors({ errors, region }) {
     const rows = [["noisy", `± ${fixed(errors.noisy)}`]];
-    rows.push([region ? "denoised, expected" : "denoised, estimated", errors.below === undefined ? `± ${fixed(errors.denoised)}` : `below ± ${fixed(errors.below)}`]);
+    rows.push([region ? "denoised, expected" : "denoised, estimated", errors.denoised === null ? "not known" : errors.below === undefined ? `± ${fixed(errors.denoised)}` : `below ± ${fixed(errors.below)}`]);
     if (errors.actual !== undefined) rows.push(["denoised, actual", `± ${fixed(errors.actual)}`]);
     pairs($("errors"), rows);
     let note = errors.actual === undefined ? "Estimated from the noisy map alone (SURE), before clipping." : "The actual error is known only because these counts are generated.";
