@@ -250,8 +250,8 @@ def numbers(column: Column, name: str) -> np.ndarray:
         with np.errstate(over="ignore"):  # a longdouble that becomes infinite is no place
             return np.where(column.known, column.values.astype(np.float64), np.nan)
     if isinstance(column, Objects):
-        values = np.array([_number(value) for value in column.values], dtype=np.float64)
-        texts = [row for row, value in enumerate(column.values) if isinstance(value, str | bytes)]
+        values = np.array([value if type(value) is float else _number(value) for value in column.values], dtype=np.float64)
+        texts = [row for row, value in enumerate(column.values) if isinstance(value, (str, bytes))]
         values[texts] = Texts.of([encoded(column.values[row]) for row in texts]).numbers()
         return values
     msg = f"column {name!r} of the events must hold numbers; it holds {type_of(column)}; convert it first"
@@ -259,7 +259,7 @@ def numbers(column: Column, name: str) -> np.ndarray:
 
 
 def _number(value) -> float:
-    is_number = isinstance(value, int | float | np.integer | np.floating | Decimal) and not isinstance(value, bool)
+    is_number = isinstance(value, (int, float, np.integer, np.floating, Decimal)) and not isinstance(value, bool)
     try:
         return float(value) if is_number else np.nan
     except Exception:  # one row refuses nothing: a signalling NaN, an integer beyond all floats
@@ -273,11 +273,11 @@ def times(column: Texts | Objects) -> tuple[np.ndarray, np.ndarray]:
 
 def _iso_text(value) -> bytes:
     try:
+        if isinstance(value, (str, bytes)):
+            return encoded(value)
         if isinstance(value, datetime.date):  # datetimes and pandas Timestamps too
             return value.isoformat().encode() if value == value else b""
-        if isinstance(value, np.datetime64):
-            return str(value).encode()
-        return encoded(value) if isinstance(value, str | bytes) else b""
+        return str(value).encode() if isinstance(value, np.datetime64) else b""
     except Exception:  # one row refuses nothing
         return b""
 
