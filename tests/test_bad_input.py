@@ -112,13 +112,17 @@ def outcome(call, names):
         "hg.plot_graph_signal(BAD, y)",
         "hg.plot_maps(BAD, {'noisy': y})",
         "noisy().check_belongs_to(BAD)",
-        "transformed(graph=BAD)",
     ],
 )
 def test_a_graph_is_a_graph(call, bad, refused):
     refused(
         call.replace("BAD", bad), r"graph must be a hushgraph\.Graph; got |WaveletDenoiser needs the graph its features live on"
     )
+
+
+@pytest.mark.parametrize("bad", ["5", "'graph'", "y", "grid.adjacency"])
+def test_the_graph_of_an_estimator_is_a_graph_or_none(bad, refused):
+    refused(f"transformed(graph={bad})", r"graph must be a hushgraph\.Graph")
 
 
 def test_swapped_graph_and_signal(refused):
@@ -1055,7 +1059,6 @@ def test_maps(call, words, refused):
 @pytest.mark.parametrize(
     ("call", "words"),
     {
-        "fit(graph=None)": r"needs the graph its features live on: WaveletDenoiser\(graph\)",
         "fit(np.ones((2, 5)))": r"one column per node: expected \(n_signals, 20\), got \(2, 5\); rows are signals here",
         "fit(np.ones((20, 2)))": r"expected \(n_signals, 20\), got \(20, 2\); rows are signals here",
         "fit(y)": "Expected 2D array",
