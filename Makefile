@@ -2,12 +2,14 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BENCH := .venv-bench
+LOWEST := .venv-lowest
+NEWEST := .venv-newest
 GPU_PYTHON ?= python3
 RUN := $(VENV)/bin/python
 # processes that run the tests side by side
 WORKERS ?= 2
 
-.PHONY: demo test test-browser docs lint bench bench-privacy bench-fused-lasso bench-estimators bench-files bench-distributed bench-scaling-model bench-explorer test-gpu bench-gpu estimators reproduce clean
+.PHONY: demo test test-browser test-versions docs lint bench bench-privacy bench-fused-lasso bench-estimators bench-files bench-distributed bench-scaling-model bench-explorer test-gpu bench-gpu estimators reproduce clean
 
 demo: $(VENV)/.installed  ## a whole private release in a generated city: count, charge, noise, denoise, certificate, maps
 	$(RUN) -m hushgraph demo --out out/demo
@@ -18,6 +20,14 @@ test: $(VENV)/.installed  ## all tests and doctests, offline
 test-browser: $(VENV)/.installed  ## explorer and report in a real browser (Debian's chromium, installed if it is missing)
 	command -v chromium > /dev/null || (apt-get update -qq && apt-get install -y -qq chromium)
 	$(RUN) -m pytest tests/browser
+
+# what reads events and keeps budgets, on other versions than those of .venv; the exact noise of the audit depends on none of them
+VERSIONED := tests/privacy --ignore=tests/privacy/test_audit.py
+test-versions: $(LOWEST)/.installed $(NEWEST)/.installed  ## tests/privacy on the lowest and the newest versions of all requirements
+	PYTHONWARNINGS=error $(LOWEST)/bin/python .ci/imports.py
+	PYTHONWARNINGS=error $(NEWEST)/bin/python .ci/imports.py
+	NUMBA_CACHE_DIR=$(LOWEST)/numba OMP_WAIT_POLICY=passive $(LOWEST)/bin/python -m pytest -n $(WORKERS) --dist worksteal $(VERSIONED)
+	NUMBA_CACHE_DIR=$(NEWEST)/numba OMP_WAIT_POLICY=passive $(NEWEST)/bin/python -m pytest -n $(WORKERS) --dist worksteal $(VERSIONED)
 
 docs: $(VENV)/.docs  ## the documentation as web pages in out/docs; warnings are errors
 	$(RUN) -m sphinx -W --keep-going -q -b html docs out/docs
@@ -74,6 +84,20 @@ $(VENV)/.installed: pyproject.toml
 	$(RUN) -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	touch $@
 
+$(LOWEST)/.installed: pyproject.toml .ci/floors.py
+	$(PYTHON) -m venv --clear $(LOWEST)
+	$(LOWEST)/bin/python .ci/floors.py all test > $(LOWEST)/floors.txt
+	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check --constraint $(LOWEST)/floors.txt --editable '.[all,test]'
+	touch $@
+
+# made anew each time that it is a day old: the newest versions change
+$(NEWEST)/.installed: pyproject.toml $(shell find $(NEWEST)/.installed -mtime +0 -exec echo too-old \; 2> /dev/null)
+	$(PYTHON) -m venv --clear $(NEWEST)
+	$(NEWEST)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade --editable '.[all,test]'
+	touch $@
+
+.PHONY: too-old
+
 $(VENV)/.docs: $(VENV)/.installed
 	$(RUN) -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
 	touch $@
@@ -84,4 +108,4 @@ $(BENCH)/.installed: pyproject.toml
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(BENCH) out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(BENCH) $(LOWEST) $(NEWEST) out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

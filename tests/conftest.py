@@ -21,6 +21,12 @@ def _own_state(tmp_path_factory):
         yield
 
 
+@pytest.fixture(autouse=True)
+def _own_state_of_each_test(tmp_path_factory, monkeypatch):
+    """No test remembers the ledgers of another one."""
+    monkeypatch.setenv("HUSHGRAPH_STATE", str(tmp_path_factory.mktemp("state")))
+
+
 @pytest.fixture
 def no_figures():
     """The test starts without open figures, and leaves none."""

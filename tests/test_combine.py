@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 import hushgraph as hg
-from hushgraph.auto import AUTO_SETS, LARGE_SETS, LET_SETS, SMALL, SMALL_SETS
+from hushgraph.auto import AUTO_SETS, HEDGE, LARGE_SETS, LET_SETS, SMALL, SMALL_SETS
 from hushgraph.candidates import GROUPS, candidates
 from hushgraph.columns import Observation
 from hushgraph.combine import bounded_minimum, combine, fit
@@ -220,6 +220,22 @@ def test_counts_are_asked_only_when_nothing_is_negative(city, counts):
     np.testing.assert_allclose(positive.expected_error() ** 2, positive.node_risk.variance[0])
 
 
+def test_expected_error_is_that_of_the_mixture(city, counts):
+    """Over draws its mean square is that of the error, within 15 %; and it exceeds the posterior variance by the way to the combination."""
+    ratios = []
+    for seed in range(6):
+        y = noisy(counts, 6.0, seed)
+        mixed, pure, linear = (
+            hg.denoise(city, y, sigma=6.0, **options)
+            for options in ({"nonnegative": True}, {"method": "counts"}, {"nonnegative": False})
+        )
+        assert "taken" in mixed.details["counts"]
+        way = HEDGE * (linear.signal - pure.signal)
+        np.testing.assert_allclose(mixed.expected_error() ** 2, pure.expected_error() ** 2 + way**2, rtol=1e-9)
+        ratios.append(np.mean(mixed.expected_error() ** 2) / np.mean((mixed.signal - counts) ** 2))
+    assert np.mean(ratios) == pytest.approx(1, abs=0.15)
+
+
 @pytest.mark.parametrize("kind", ["smooth", "pieces"])
 def test_counts_are_dropped_where_they_are_worse(kind):
     graph = hg.datasets.grid(32, 32)
@@ -353,7 +369,7 @@ def test_far_too_large_a_sigma_is_noticed_and_does_no_harm(method, sigma):
     graph = hg.datasets.grid(25, 25)
     y = -5 + np.random.default_rng(0).normal(size=625)
     result = hg.denoise(graph, y, sigma=sigma, method=method)
-    assert any("sigma is probably too large" in note for note in result.details["notes"])
+    assert any("sigma is too large" in note for note in result.details["notes"])
     assert np.abs(result.signal).max() < 10
     assert result.risk >= -625 * sigma**2 * (1 + 1e-9)
     assert not hg.denoise(graph, y, sigma=1.0, method=method).details["notes"]

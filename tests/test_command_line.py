@@ -158,7 +158,7 @@ def test_denoise_json_keys_are_stable(town, tmp_path):
     found = answer("denoise", town.streets, town.signal, "--method", "sgwt_sure", "-o", tmp_path / "clean.csv")
     assert list(found) == [
         "command", "output", "report", "nodes", "edges", "signals", "method", "sigma", "risk", "risk_se", "typical_error",
-        "typical_error_is_bound", "seconds", "notes",
+        "typical_error_is_bound", "typical_error_is_known", "seconds", "notes",
     ]  # fmt: skip
     assert any("sigma was not given" in note for note in found["notes"])
     assert found["typical_error"][0] < found["sigma"]
@@ -205,6 +205,51 @@ def test_denoise_several_columns_and_arrays(town, tmp_path):
     answer("denoise", town.streets, town.hours, "--column", "six", "--sigma", 2, "--method", "sgwt_sure", "-o", tmp_path / "a.npy")
     expected = hg.denoise(town.graph, town.noisy, sigma=2, method="sgwt_sure").signal
     np.testing.assert_allclose(np.load(tmp_path / "a.npy"), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("missing", ["drop", "fill"])
+def test_a_typical_error_is_that_of_values_not_of_nodes(town, tmp_path, missing):
+    """Eight hours of a town with gaps, denoised together: the risk is the sum over all values that are there."""
+    hours = hg.hotspot_counts(town.graph, total=1200)[:, None] + np.random.default_rng(3).normal(0, SIGMA, (town.graph.n, 8))
+    hours[::7, 2] = np.nan
+    write_signal(tmp_path / "day.csv", town.graph, {f"h{k}": hour for k, hour in enumerate(hours.T)})
+    words = (
+        "denoise",
+        town.streets,
+        tmp_path / "day.csv",
+        "--sigma",
+        SIGMA,
+        "--in-sequence",
+        "--missing",
+        missing,
+        "--method",
+        "let",
+    )
+    found = answer(*words, "-o", tmp_path / "a.csv", "--report", tmp_path / "a.html")
+    values = int((~np.isnan(hours)).sum())
+    assert found["typical_error_is_known"] == [True]
+    assert found["typical_error"][0] == pytest.approx(np.sqrt(found["risk"][0] / values), rel=1e-9)
+    assert f"± {found['typical_error'][0]:.3g}" in (tmp_path / "a.html").read_text()
+
+
+def test_a_gap_in_one_column_takes_the_node_out_of_all(town, tmp_path):
+    hours = np.stack([town.noisy] * 3, axis=1)
+    hours[::3, 1] = np.nan
+    result = hg.denoise(town.graph, hours, sigma=SIGMA, missing="drop", method="sgwt_sure")
+    kept = int((~np.isnan(hours[:, 1])).sum())
+    assert result.n_values == kept
+    assert result.typical_error.size == pytest.approx(np.sqrt(np.sum(result.risk) / (3 * kept)))
+    page = hg.write_report(tmp_path / "a.html", town.graph, hours, result).read_text()
+    assert f"± {result.typical_error.size:.3g}" in page
+
+
+def test_a_column_is_not_overwritten_by_an_expected_error(town, tmp_path):
+    write_signal(tmp_path / "a.csv", town.graph, {"a": town.noisy, "a_expected_error": town.noisy + 1})
+    words = denoising(town, tmp_path / "a.csv", tmp_path / "b.csv", "--column", "a", "--column", "a_expected_error")
+    done = run(*words)
+    assert done.exit_code != 0
+    assert "two columns called a_expected_error" in done.output
+    assert not (tmp_path / "b.csv").exists()
 
 
 def denoising(town, signal, out, *more):
@@ -380,7 +425,7 @@ def creating(path, *more):
 
 def test_a_budget_is_made_shown_and_renewed(tmp_path):
     path = tmp_path / "budget.db"
-    keys = ["command", "ledger", "dataset", "unit", "adjacency", "epsilon", "delta", "period", "spent", "remaining", "identity", "head", "entries"]  # fmt: skip
+    keys = ["command", "ledger", "dataset", "unit", "adjacency", "epsilon", "delta", "period", "spent", "remaining", "identity", "replaces", "head", "entries"]  # fmt: skip
     assert list(answer(*creating(path))) == [*keys, "notes"]
     assert "each person in trips" in good("budget", "show", path).stdout
     good("budget", "renew", path, "--period", "2027", "--reason", "yearly", "--epsilon", 1)
@@ -436,6 +481,73 @@ def test_a_release_is_charged_written_and_told(town, ledger, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir() if path.name != "state") == ["budget.db", "march"]
     again = answer("denoise", town.streets, out, "--method", "sgwt_sure", "--nonnegative", "-o", tmp_path / "clean.csv")
     assert again["sigma"] == pytest.approx(published.noise_level)
+
+
+def test_words_of_a_release_fit_its_epsilon(town, tmp_path):
+    ledger = tmp_path / "large.db"
+    refused = run(*creating(ledger), "--epsilon", 500)
+    assert refused.exit_code == 2
+    assert "say --weak-guarantee" in refused.stderr
+    text = good(*creating(ledger), "--epsilon", 500, "--weak-guarantee").stdout
+    assert "protects no person in practice" in text
+    assert "hardly protects any person" in good(*releasing(town, ledger, tmp_path / "five", epsilon=5)).stdout
+    refused = run(*releasing(town, ledger, tmp_path / "many", events=tmp_path / "nowhere.csv", epsilon=50))
+    assert (refused.exit_code, "say --weak-guarantee" in refused.stderr) == (2, True)  # before the events are read
+    text = good(*releasing(town, ledger, tmp_path / "many", "--weak-guarantee", epsilon=50)).stdout
+    assert "protects no person in practice" in text
+    assert "nearly the same" not in text
+    assert run(*creating(tmp_path / "b.db"), "--delta", 0.01).exit_code == 2
+    assert run("budget", "renew", ledger, "--period", "2", "--reason", "a test", "--epsilon", 11).exit_code == 2
+    assert run("plan-release", town.streets, "--epsilon", 0).exit_code == 2
+    assert run("plan-release", town.streets, "--delta", 0.01).exit_code == 2
+
+
+# ---- before anything is charged --------------------------------------------------------------------------------------
+
+
+BOUNDS = ("--max-nodes", 2, "--max-per-node", 1, "--max-distance", 200)
+
+
+def test_check_says_what_becomes_of_every_row(town, tmp_path):
+    text = good("check", town.trips, town.streets, "--unit", "person", *BOUNDS).stdout
+    assert text.startswith("Private, not for publication")
+    assert "rows read" in text
+    assert "Do not choose the graph, the windows, the bounds or epsilon by it" in text
+    found = answer("check", town.trips, town.streets, "--unit", "person", *BOUNDS)
+    assert (found["command"], found["private"]) == ("check", "not for publication")
+    parts = ("unreadable", "without_id", "without_place", "too_far", "without_time", "outside_windows", "cut", "counted")
+    assert sum(found[name] for name in parts) == found["rows"] > 0
+    assert list(tmp_path.iterdir()) == []
+    over = ("--time", "time", "--windows", "2026-03-02T00:00/2026-03-03T00:00/12h", "--max-cells", 3, "--max-per-cell", 1)
+    assert answer("check", town.trips, town.streets, "--unit", "person", *over)["counted"] > 0
+    assert answer("check", town.trips, town.streets, "--assume-bound", *BOUNDS)["units"] is None
+
+
+def test_check_has_the_options_of_release_and_writes_nothing():
+    text = " ".join(good("check", "--help").stdout.split())
+    assert "Example: hushgraph check" in text
+    for absent in ("--output", "--report", "--ledger", "--epsilon", "--quiet"):
+        assert absent not in text
+    for present in ("--unit-column", "--windows", "--max-distance", "--lon", "--json", "--graph-crs"):
+        assert present in text
+
+
+def test_check_refuses_what_release_would_refuse(town, tmp_path):
+    assert "--assume-bound" in run("check", town.trips, town.streets, *BOUNDS).stderr
+    for wrong in (["--unit", "nobody"], ["--unit", "person", "--max-cells", 2], ["--unit", "person", "--lon", "x"]):
+        assert run("check", town.trips, town.streets, *BOUNDS, *wrong).exit_code == 2
+
+
+def test_release_says_to_check_first_whatever_the_events(town, ledger, tmp_path):
+    """The line is the same for a file that is not understood at all."""
+    empty = tmp_path / "empty.csv"
+    empty.write_text("person,x,y,time\n", encoding="utf-8")
+    said = [
+        good(*releasing(town, ledger, tmp_path / name, events=events, epsilon=0.1)).stderr
+        for name, events in (("a", None), ("b", empty))
+    ]
+    assert said[0] == said[1]
+    assert "hushgraph check" in said[0]
 
 
 def test_release_json_keys_are_stable(town, ledger, tmp_path):
@@ -570,18 +682,19 @@ def test_a_paid_release_is_saved_elsewhere_if_need_be(town, ledger, tmp_path, mo
     found = answer(*releasing(town, ledger, out))
     assert Path(found["output"]).is_relative_to(spare)
     assert {path.name for path in Path(found["output"]).iterdir()} == {"map.csv", "certificate.json"}
-    assert "No space left" in found["notes"][0]
+    assert any("No space left" in note for note in found["notes"])
 
 
 # ---- nothing private ---------------------------------------------------------------------------------------------------
 
 
-def test_words_do_not_depend_on_the_events(town, tmp_path):
+def test_words_do_not_depend_on_the_events(town, tmp_path, monkeypatch):
     """Other people, other places, ten times as many: the same words."""
     texts = []
     for k, n_people in enumerate((20, 200)):
         folder = tmp_path / str(k)
         folder.mkdir()
+        monkeypatch.setenv("HUSHGRAPH_STATE", str(folder / "state"))
         trips = hg.datasets.trips(town.graph, n_people=n_people, seed=k)
         rows = [",".join(trips), *(",".join(map(str, row)) for row in zip(*trips.values(), strict=True))]
         (folder / "trips.csv").write_text("\n".join(rows))
@@ -608,7 +721,7 @@ CELLS = st.sampled_from(
 def test_hostile_events_never_reach_the_screen(town, tmp_path_factory, rows, head, more):
     folder = tmp_path_factory.mktemp("hostile")
     (folder / "events.csv").write_bytes("\n".join([head, *map(",".join, rows), "p1,0,0,0"]).encode())
-    Ledger.create(folder / "budget.db", dataset="trips", unit="person", adjacency="add-remove", epsilon=2, delta=1e-6)
+    Ledger.create(folder / "budget.db", dataset=folder.name, unit="person", adjacency="add-remove", epsilon=2, delta=1e-6)
     bounds = [] if "--node" in more or "node" in head else ["--max-distance", 200]
     command = [
         "release", folder / "events.csv", town.streets, "--ledger", folder / "budget.db", "--epsilon", 1, "--max-nodes", 2,

@@ -1,5 +1,7 @@
 """denoise: it helps, it repeats itself to the bit, and it keeps the form, the labels and the noise level it is given."""
 
+import gc
+import tracemalloc
 import warnings
 
 import numpy as np
@@ -596,3 +598,41 @@ def test_manhattan_taxis(manhattan, sigma, least):
     repeated = np.repeat(truth[:, None], 10, axis=1)
     assert hg.snr(repeated, noisy).mean() < least - 1
     assert hg.snr(repeated, hg.denoise(graph, noisy, sigma=sigma).signal).mean() >= least
+
+
+# ---- memory ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_graph_forgets_what_was_worked_out():
+    """What stays with a graph is given back by `forget`, and the same bits are worked out again."""
+
+    def work(graph):
+        noisy = np.random.default_rng(0).normal(5, 1, (graph.n, 2))
+        gaps = np.where(np.arange(graph.n) == 3, np.nan, noisy[:, 0])
+        settings = {"sigma": 1.0, "method": "sgwt_sure"}
+        return [
+            hg.denoise(graph, noisy[:, 0], sigma=1.0, method="let").signal,
+            hg.denoise(graph, noisy[:, 0], sigma=1.0, method="counts").signal,
+            hg.denoise(graph, noisy, columns="path", **settings).signal,
+            hg.denoise(graph, gaps, missing="fill", **settings).signal,
+            np.array([graph.lambda_max, graph.lambda_upper]),
+        ]
+
+    work(hg.datasets.city(300))  # compiles, imports
+    graph = hg.datasets.city(4000)
+    gc.collect()
+    tracemalloc.start()
+    try:
+        first = [part.copy() for part in work(graph)]
+        gc.collect()
+        kept = tracemalloc.get_traced_memory()[0] - sum(part.nbytes for part in first)
+        graph.forget()
+        gc.collect()
+        left = tracemalloc.get_traced_memory()[0] - sum(part.nbytes for part in first)
+    finally:
+        tracemalloc.stop()
+    assert kept > 200 * graph.n, "there is something to give back"
+    assert left < kept / 20, f"{left / graph.n:.0f} of {kept / graph.n:.0f} bytes per node stay"
+    assert graph.memo == {}
+    for again, before in zip(work(graph), first, strict=True):
+        np.testing.assert_array_equal(again, before)

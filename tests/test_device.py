@@ -74,6 +74,16 @@ def test_denoise(cp, seen, method):
     np.testing.assert_allclose(cp.asnumpy(there.expected_error()), here.expected_error(), rtol=1e-6)
 
 
+@pytest.mark.parametrize("method", ["sgwt_sure", "sgwt_deep", "let"])
+def test_a_level_far_from_0(cp, seen, method):
+    """The level that is taken out is the processor's, to the bit."""
+    graph, _, noisy = seen
+    there, here = (hg.denoise(graph, move(noisy + 1e5), sigma=3, method=method) for move in (cp.asarray, np.asarray))
+    np.testing.assert_allclose(cp.asnumpy(there.signal), here.signal, rtol=0, atol=1e-9 * np.abs(noisy).max() + 1e-10)
+    np.testing.assert_array_equal(there.details.get("offset", 0), here.details.get("offset", 0))
+    np.testing.assert_allclose(there.risk, here.risk, rtol=1e-9)
+
+
 @pytest.mark.parametrize("method", ["sgwt_sure", "let"])
 def test_columns_sigma_per_node_and_joint(cp, seen, method):
     graph, _, noisy = seen
@@ -198,6 +208,40 @@ def test_a_graph_gives_its_memory_back(cp, seen):
     graph.free_device()
     assert not any("device" in str(key) for key in graph.memo)
     np.testing.assert_array_equal(hg.denoise(graph, cp.asarray(noisy[:, 0]), sigma=3, method="let").on_host().signal, first.signal)
+
+
+def device_arrays(value, cp, met: set[int]) -> int:
+    """How many arrays on the device can be reached from a value."""
+    if id(value) in met or isinstance(value, str | bytes | int | float | np.ndarray | type(None)):
+        return 0
+    met.add(id(value))
+    if isinstance(value, cp.ndarray):
+        return 1
+    inside = (
+        value.values()
+        if isinstance(value, dict)
+        else value
+        if isinstance(value, list | tuple)
+        else getattr(value, "__dict__", {}).values()
+    )
+    return sum(device_arrays(part, cp, met) for part in list(inside))
+
+
+@pytest.mark.parametrize("give_back", ["free_device", "forget"])
+def test_products_give_their_memory_back(cp, seen, give_back):
+    _, _, noisy = seen
+    graph, there = hg.datasets.city(700), cp.asarray(noisy)
+
+    def denoised():
+        return hg.denoise(graph, there, sigma=3, method="let", columns="path").on_host().signal
+
+    first = denoised()
+    assert any("product" in str(key) for key in graph.memo)
+    assert device_arrays(graph, cp, set()) > 0
+    getattr(graph, give_back)()
+    assert device_arrays(graph, cp, set()) == 0
+    assert any("product" in str(key) for key in graph.memo) == (give_back == "free_device")
+    np.testing.assert_array_equal(denoised(), first)
 
 
 def test_unknown_sigma(cp, seen):

@@ -4,6 +4,7 @@ import sys
 
 import numpy as np
 import pytest
+from scipy.spatial import Delaunay
 
 import hushgraph as hg
 from hushgraph.distributed import denoise, prepare
@@ -33,6 +34,23 @@ def test_partitions_do_not_change_a_bit(graph, parts, tmp_path):
     for method in METHODS if parts in (1, 4) else METHODS[1:]:
         one = hg.denoise(graph, noisy, sigma=1.0, method=method, frame=frame)
         assert_equal(denoise(tmp_path / "work", noisy, sigma=1.0, method=method), one)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_proven_bound_needs_no_more_hops_than_it_says(weighted, tmp_path, monkeypatch):
+    """To the bit as deep as REACH, on a mesh whose triangles decide it; with ghosts within a few hops it is another one."""
+    points = np.random.default_rng(0).random((1500, 2))
+    mesh = hg.Graph.from_mesh(np.c_[points, np.zeros(1500)], Delaunay(points).simplices)
+    if weighted:
+        weights = np.random.default_rng(1).uniform(0.9, 1.1, mesh.adjacency.shape)
+        mesh = hg.Graph.from_scipy(mesh.adjacency.multiply(weights + weights.T).tocsr())
+    order = np.lexsort(points.T)
+    mesh = hg.Graph.from_scipy(mesh.adjacency[order][:, order])
+    found = prepare(mesh, tmp_path / "work", partitions=6, most_ghosts=ANY, degree=3)
+    assert found.lambda_upper == hg.chebyshev_frame(mesh, degree=3).lambda_upper
+    monkeypatch.setattr(sys.modules["hushgraph.distributed.prepare"], "REACH", 4)
+    short = prepare(mesh, tmp_path / "short", partitions=6, most_ghosts=ANY, degree=3)
+    assert short.lambda_upper != found.lambda_upper
 
 
 @pytest.fixture(scope="module")

@@ -168,7 +168,8 @@ def test_errors_of_tasks_come_back(client, tmp_path):
     small_world = hg.Graph.from_edges(rng.integers(0, 2000, (6000, 2)), n=2000)
     with pytest.raises(ValueError, match="GPU") as raised:
         prepare(small_world, tmp_path / "work", partitions=4, client=client)
-    assert sentence_of(raised.value) == (str(raised.value), 2), "the command says it in one sentence"
+    said = str(raised.value).replace("hushgraph.denoise", "hushgraph denoise").replace("most_ghosts", "--most-ghosts")
+    assert sentence_of(raised.value, "distributed prepare") == (said, 2), "the command says it in one sentence, in its own words"
 
 
 PEAK = """

@@ -25,6 +25,37 @@ def grid(tmp_path_factory):
     return graph, folder, noisy_on(graph)
 
 
+# ---- edges in memory -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", ["array", "list", "matrix"])
+def test_edges_in_memory_are_the_graph(grid, tmp_path, form):
+    graph, _, noisy = grid
+    pairs = hg.interop.upper_edges(graph)[0]
+    edges = {"array": pairs, "list": list(map(tuple, pairs.tolist())), "matrix": hg.interop.to_scipy(graph)}[form]
+    found = prepare(edges, tmp_path / "work", partitions=3, most_ghosts=ANY)
+    assert (found.n, found.n_edges) == (graph.n, graph.n_edges)
+    assert prepare(edges, tmp_path / "work", partitions=3, most_ghosts=ANY) == found  # it is known already
+    expected = hg.denoise(graph, noisy, sigma=1.0, method="sgwt_sure")
+    assert_equal(denoise(tmp_path / "work", noisy, sigma=1.0, method="sgwt_sure"), expected)
+    assert hg.distributed.plan(edges, partitions=3, most_ghosts=ANY).n_edges == graph.n_edges
+
+
+def test_edges_in_memory_with_weights_places_and_lonely_nodes(tmp_path):
+    graph = hg.datasets.grid(6, 6)
+    pairs = hg.interop.upper_edges(graph)[0]
+    assert prepare(pairs, tmp_path / "a", n=40, partitions=2, most_ghosts=ANY).n == 40
+    assert prepare(pairs, tmp_path / "b", coords=graph.coords, partitions=2, most_ghosts=ANY).n == 36
+    weighted = graph.adjacency * 2.5
+    assert prepare(weighted, tmp_path / "c", partitions=2, most_ghosts=ANY).lambda_upper == pytest.approx(
+        prepare(hg.Graph.from_scipy(weighted), tmp_path / "d", partitions=2, most_ghosts=ANY).lambda_upper
+    )
+    with pytest.raises(ValueError, match="names a column of edge files"):
+        prepare(pairs, tmp_path / "e", weight="length")
+    with pytest.raises(TypeError, match=r"edges must be a Graph, \(m, 2\) node numbers, a sparse matrix, or parquet files"):
+        prepare({"source": [0], "target": [1]}, tmp_path / "e")
+
+
 # ---- signals -------------------------------------------------------------------------------------------------------
 
 

@@ -2,6 +2,8 @@
 
 import importlib.util
 import re
+import subprocess
+import sys
 import warnings
 from pathlib import Path
 
@@ -74,6 +76,15 @@ def test_code_blocks_run_and_print_what_the_page_says(page, tmp_path, monkeypatc
     plt.close("all")
     missing = [name for name in run.pictures(page) if not (tmp_path / name).is_file()]
     assert not missing, "the page shows pictures that its code does not make"
+
+
+@pytest.mark.data
+def test_the_block_about_the_real_file_is_what_its_script_prints(data_folder):
+    pytest.importorskip("pyarrow")
+    script = ROOT / "docs" / "tutorials" / "real_file.py"
+    printed = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True).stdout.strip()
+    assert printed in (ROOT / "docs" / "tutorials" / "before_you_spend.md").read_text("utf-8")
+    assert printed.count("$ hushgraph check") == 4
 
 
 def test_a_wrong_output_is_noticed(tmp_path):

@@ -1,6 +1,7 @@
 """WaveletDenoiser is `denoise` with rows for signals, and behaves like any transformer of scikit-learn."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -11,8 +12,10 @@ pytest.importorskip("sklearn")
 
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.utils.estimator_checks import check_estimator
 
 N = 48
 
@@ -51,8 +54,10 @@ def test_rows_are_signals(graph, X, settings):
     rows = hg.WaveletDenoiser(graph, **settings)
     columns = hg.denoise(graph, X.T, **settings)
     np.testing.assert_array_equal(rows.fit_transform(X), columns.signal.T)
-    np.testing.assert_array_equal(rows.risk_, columns.risk)
-    np.testing.assert_array_equal(rows.risk_se_, columns.risk_se)
+    risk, risk_se = rows.risk(X)
+    np.testing.assert_array_equal(risk, columns.risk)
+    np.testing.assert_array_equal(risk_se, columns.risk_se)
+    assert rows.score(X) == pytest.approx(-np.mean(columns.risk) / N)
 
 
 @pytest.mark.parametrize(
@@ -100,11 +105,11 @@ def test_fitted_attributes(denoiser, X):
     fitted = clone(denoiser).fit(X)
     assert fitted.n_features_in_ == N
     assert fitted.sigma_ == 1.0
-    assert not hasattr(fitted, "risk_")
-    fitted.transform(X[:2])
-    assert fitted.risk_.shape == fitted.risk_se_.shape == (2,)
-    fitted.transform(X)
-    assert fitted.risk_.shape == (3,)
+    assert fitted.graph_ is fitted.graph
+    before = dict(vars(fitted))
+    fitted.transform(X[:2]), fitted.score(X), fitted.risk(X)
+    assert vars(fitted) == before
+    assert [part.shape for part in fitted.risk(X[:2])] == [(2,), (2,)]
 
 
 def test_sigma_is_estimated_in_fit(graph, X):
@@ -142,11 +147,6 @@ def test_not_fitted(denoiser, X):
         clone(denoiser).transform(X)
 
 
-def test_without_graph(X):
-    with pytest.raises(ValueError, match=r"WaveletDenoiser\(graph\)"):
-        hg.WaveletDenoiser(sigma=1.0).fit(X)
-
-
 @pytest.mark.parametrize("shape", [(3, N - 1), (N, 3)])
 def test_wrong_number_of_columns_in_fit(denoiser, shape):
     with pytest.raises(ValueError, match=rf"expected \(n_signals, {N}\), got .*{shape[0]}, {shape[1]}.*rows are signals here"):
@@ -174,6 +174,18 @@ def test_wrong_number_of_columns_in_transform(denoiser, X):
 def test_settings_are_checked_in_fit(denoiser, X, setting, words):
     with pytest.raises(ValueError, match=words):
         clone(denoiser).set_params(**setting).fit(X)
+
+
+def test_fit_denoises_nothing(denoiser, X, monkeypatch):
+    """Settings are checked, not tried out."""
+
+    def never(*_, **__):
+        raise AssertionError
+
+    monkeypatch.setattr("hushgraph.estimator.denoise", never)
+    assert clone(denoiser).fit(X).sigma_ == 1.0
+    with pytest.raises(AssertionError):
+        clone(denoiser).fit(X).transform(X)
 
 
 def test_constructor_checks_nothing():
@@ -230,14 +242,33 @@ def test_pipeline_in_another_unit(denoiser, X):
     np.testing.assert_allclose(10 * pipeline.fit_transform(X), clone(denoiser).fit_transform(X), rtol=1e-9, atol=1e-9)
 
 
-def test_choosing_a_method_by_its_risk(denoiser, X):
-    risks = {}
-    for method in ("sgwt_sure", "sgwt_scaled", "sgwt_exact"):
-        candidate = clone(denoiser).set_params(method=method)
-        candidate.fit_transform(X)
-        risks[method] = candidate.risk_.sum()
-    assert len(set(risks.values())) == 3
-    assert all(np.isfinite(risk) for risk in risks.values())
+def test_choosing_a_method_by_its_score(denoiser, X):
+    methods = ["sgwt_sure", "sgwt_scaled", "let"]
+    rows = np.concatenate([X, X[::-1] + 1])
+    search = GridSearchCV(denoiser, {"method": methods}, cv=KFold(2)).fit(rows)
+    expected = [
+        np.mean([clone(denoiser).set_params(method=method).fit(half).score(half) for half in (rows[:3], rows[3:])])
+        for method in methods
+    ]
+    np.testing.assert_allclose(search.cv_results_["mean_test_score"], expected)
+    assert search.best_params_["method"] == methods[int(np.argmax(expected))]
+    assert len(set(expected)) == 3
+
+
+def test_features_in_a_row_without_a_graph(X):
+    line = hg.WaveletDenoiser(sigma=1.0, method="sgwt_sure").fit(X)
+    assert line.graph is None
+    assert line.graph_.hash == hg.datasets.path(N).hash
+    expected = hg.denoise(hg.datasets.path(N), X.T, sigma=1.0, method="sgwt_sure").signal.T
+    np.testing.assert_array_equal(line.transform(X), expected)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_all_checks_of_scikit_learn():
+    results = check_estimator(hg.WaveletDenoiser(), on_fail=None, on_skip=None)
+    failed = {result["check_name"]: result["exception"] for result in results if result["status"] in ("failed", "xfail")}
+    assert failed == {}
+    assert sum(result["status"] == "passed" for result in results) >= 40
 
 
 def test_feature_names(denoiser, X):
@@ -269,20 +300,55 @@ def test_names_of_a_data_frame_are_kept(named, X):
         denoiser.transform(frame[named.labels[::-1]])
 
 
-@pytest.mark.parametrize("names", ["shuffled", "foreign"])
-def test_columns_of_a_data_frame_are_nodes(named, X, names):
-    """Labels go before positions, here as everywhere: shuffled columns are matched or refused, foreign ones refused."""
+INTEGERS = (np.arange(N)[::-1] * 7 + 1_000_003).tolist()  # as ids of OpenStreetMap are
+
+
+@pytest.mark.parametrize("labels", [INTEGERS, [f"node {i}" for i in range(N)], [0.5 + i for i in range(N)], None])
+def test_columns_of_a_data_frame_are_nodes_in_any_order(graph, X, labels):
     pandas = pytest.importorskip("pandas")
-    shuffled = np.random.default_rng(0).permutation(N)
-    columns = named.labels[shuffled] if names == "shuffled" else [f"elsewhere {i}" for i in range(N)]
-    frame = pandas.DataFrame(X[:, shuffled], columns=columns)
-    try:
-        result = hg.WaveletDenoiser(named, sigma=1.0).fit_transform(frame)
-    except ValueError as error:
-        text = str(error)
-    else:
-        text = (
-            "label" if np.allclose(result, hg.denoise(named, X.T, sigma=1.0).signal.T[:, shuffled]) else "values went by position"
-        )
-        text = text if names == "shuffled" else "foreign columns were accepted"
-    assert "label" in text or "names" in text, text
+    named, shuffled = hg.Graph(graph.adjacency, labels=labels), np.random.default_rng(0).permutation(N)
+    names = np.arange(N) if labels is None else named.labels
+    frame = pandas.DataFrame(X[:, shuffled], columns=names[shuffled])
+    denoiser = hg.WaveletDenoiser(named, sigma=1.0, method="sgwt_sure").fit(frame)
+    expected = hg.denoise(named, X.T, sigma=1.0, method="sgwt_sure")
+    np.testing.assert_array_equal(denoiser.transform(frame), expected.signal.T[:, shuffled])
+    np.testing.assert_array_equal(denoiser.risk(frame)[0], expected.risk)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that sigma was estimated, and that the signal is rough
+        assert hg.WaveletDenoiser(named).fit(frame).sigma_ == hg.estimate_sigma(named, X.T)
+
+
+def test_integer_columns_may_come_in_another_order_after_fit(graph, X):
+    pandas = pytest.importorskip("pandas")
+    named = hg.Graph(graph.adjacency, labels=INTEGERS)
+    frame = pandas.DataFrame(X, columns=INTEGERS)
+    denoiser = hg.WaveletDenoiser(named, sigma=1.0, method="sgwt_sure").fit(frame)
+    np.testing.assert_array_equal(denoiser.transform(frame[INTEGERS[::-1]]), denoiser.transform(frame)[:, ::-1])
+
+
+@pytest.mark.filterwarnings("ignore:X has feature names")
+@pytest.mark.parametrize("labels", [INTEGERS, [f"node {i}" for i in range(N)], None])
+def test_columns_that_are_no_nodes_are_refused(graph, X, labels):
+    pandas = pytest.importorskip("pandas")
+    named = hg.Graph(graph.adjacency, labels=labels)
+    foreign = [f"elsewhere {i}" for i in range(N)] if labels and isinstance(labels[0], str) else list(range(5, N + 5))
+    with pytest.raises(ValueError, match=r"labels of the columns of X and graph differ: \d+ nodes have no value"):
+        hg.WaveletDenoiser(named, sigma=1.0).fit(pandas.DataFrame(X, columns=foreign))
+    fitted = hg.WaveletDenoiser(named, sigma=1.0).fit(X)
+    with pytest.raises(ValueError, match="labels of the columns of X and graph differ"):
+        fitted.transform(pandas.DataFrame(X, columns=foreign))
+
+
+def test_names_of_columns_where_the_graph_has_none(graph, X):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(X, columns=[f"x{i}" for i in range(N)])
+    for place in (graph, None):
+        denoiser = hg.WaveletDenoiser(place, sigma=1.0, method="sgwt_sure")
+        np.testing.assert_array_equal(denoiser.fit_transform(frame), denoiser.fit_transform(X))
+
+
+def test_sigma_by_label(graph, X):
+    pandas = pytest.importorskip("pandas")
+    named, sigma = hg.Graph(graph.adjacency, labels=INTEGERS), np.linspace(0.5, 1.5, N)
+    denoiser = hg.WaveletDenoiser(named, sigma=pandas.Series(sigma, index=INTEGERS)[::-1]).fit(X)
+    np.testing.assert_array_equal(denoiser.sigma_, sigma)

@@ -9,12 +9,14 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import linalg, sparse
 
 import hushgraph as hg
+from hushgraph import spectrum
 from hushgraph.graph import Graph
+from hushgraph.kernels import cpu
 
 from .strategies import LAPLACIANS, graphs, signal_on
 
@@ -625,6 +627,71 @@ def test_upper_bound_is_sharp_on_stars(leaves):
     star = Graph.from_edges([(0, i + 1) for i in range(leaves)])
     assert star.lambda_max == pytest.approx(leaves + 1, rel=1e-12)
     assert leaves + 1 <= star.lambda_upper <= (leaves + 1) * (1 + 1e-3)
+
+
+def triangular_lattice(rows, columns):
+    """Nodes with neighbours to the right, below, and below to the right."""
+    node = np.arange(rows * columns).reshape(rows, columns)
+    pairs = [(node[:, :-1], node[:, 1:]), (node[:-1], node[1:]), (node[:-1, :-1], node[1:, 1:])]
+    return Graph.from_edges(np.concatenate([np.stack([a.ravel(), b.ravel()], axis=1) for a, b in pairs]))
+
+
+SHARP = {
+    "complete": (lambda: Graph.from_scipy(np.ones((300, 300)) - np.eye(300)), 300.0, 1.0001),
+    "complete beside isolated nodes": (lambda: Graph.from_edges(np.argwhere(np.triu(np.ones((90, 90)), 1)), n=5000), 90.0, 1.0001),
+    "triangular lattice": (lambda: triangular_lattice(60, 50), 9.0, 1.0001),
+    "weighted triangular lattice": (lambda: Graph.from_scipy(0.3 * triangular_lattice(60, 50).adjacency), 2.7, 1.0001),
+    "image": (lambda: Graph.from_image((50, 60), neighbours=8), 12.0, 13 / 12 * 1.0001),
+}
+
+
+@pytest.mark.parametrize("name", SHARP)
+def test_upper_bound_wastes_little_where_triangles_abound(name):
+    """The signless Laplacian alone gives twice the largest eigenvalue of a complete graph, 4/3 of it on a lattice or an image."""
+    make, limit, factor = SHARP[name]
+    graph = make()
+    top = graph.spectrum(exact=True).lambda_max
+    assert 0.99 * limit <= top <= limit * (1 + 1e-12)
+    assert top * (1 - graph.n * np.finfo(float).eps) <= graph.lambda_upper <= factor * limit
+
+
+@st.composite
+def cliquish(draw):
+    """Graphs full of triangles whose degrees and weights differ: cliques that share nodes, with weights of several magnitudes."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    n = draw(st.integers(3, 40))
+    adjacency = np.zeros((n, n))
+    for _ in range(draw(st.integers(1, 8))):
+        nodes = rng.choice(n, size=min(n, draw(st.integers(2, 9))), replace=False)
+        adjacency[np.ix_(nodes, nodes)] += 10.0 ** rng.uniform(-draw(st.sampled_from([0, 1, 6])), 0)
+    np.fill_diagonal(adjacency, 0.0)
+    return Graph.from_scipy(adjacency)
+
+
+@given(graph=cliquish())
+@settings(max_examples=200)
+def test_upper_bound_holds_where_triangles_are_taken_out(graph):
+    assert dense_top(graph) * (1 - graph.n * np.finfo(float).eps) <= graph.lambda_upper
+
+
+def test_what_triangles_take_out_is_a_positive_semidefinite_matrix(monkeypatch):
+    """The bound is proven only if the matrix added to the Laplacian is."""
+    graph = hg.datasets.city(400)
+    layouts = []
+    take_out = spectrum._without_triangles
+    monkeypatch.setattr(spectrum, "_without_triangles", lambda *args: layouts.append(take_out(*args)) or layouts[-1])
+    assert graph.lambda_upper > 0
+    layout = layouts[0]
+    columns = np.empty((graph.n, graph.n))
+    for unit, column in zip(np.eye(graph.n), columns, strict=True):
+        cpu.signless_product(layout, unit, column)
+    raised = np.empty_like(columns)
+    raised[np.ix_(layout.order, layout.order)] = columns
+    assert np.array_equal(raised, raised.T)
+    diagonal = np.diag(np.diag(raised))
+    added = diagonal - np.diag(graph.degrees) + dense(graph) - (raised - diagonal)  # P = (L + P) - L
+    assert np.trace(added) > 1  # there are triangles
+    assert linalg.eigvalsh(added)[0] >= -1e-11
 
 
 @pytest.mark.parametrize("kind", ["combinatorial", "normalized"])

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
+import hushgraph as hg
 from hushgraph import interop
 from hushgraph.graph import Graph
 
@@ -273,3 +274,161 @@ def test_signals_must_fit(square):
     for wrong in ({"f": np.ones(3)}, np.ones((4, 2)), {"z": 1.0}):
         with pytest.raises(ValueError, match=r"per node|labels of"):
             interop.to_networkx(square, signals=wrong)
+
+
+# ---- there and back through the real packages -----------------------------------------------------------------------
+
+LABELLED = {"no labels": None, "integers": [30, 10, 40, 20], "text": NAMES, "digits": ["7", "5", "6", "8"]}
+
+
+def made(labels, weights=(1.5, 2.0, 3.25, 0.1), crs="lonlat", coords=PLACES) -> Graph:
+    return Graph.from_edges([(0, 1), (1, 2), (2, 3), (3, 0)], n=4, weights=weights, coords=coords, crs=crs, labels=labels)
+
+
+def assert_same(again: Graph, graph: Graph):
+    assert again.hash == graph.hash  # nodes, edges, weights, labels
+    assert again.crs == graph.crs
+    np.testing.assert_array_equal(again.coords, graph.coords)
+    assert (again.labels is None) == (graph.labels is None)
+    assert again.labels is None or again.labels.dtype.kind == graph.labels.dtype.kind
+
+
+def through_networkx(graph, folder):
+    return Graph.from_networkx(interop.to_networkx(graph))
+
+
+def through_a_file_of_networkx(graph, folder):
+    nx.write_graphml(interop.to_networkx(graph), folder / "nx.graphml")
+    assert_same(hg.read_graph(folder / "nx.graphml"), graph)
+    return Graph.from_networkx(nx.read_graphml(folder / "nx.graphml"))
+
+
+def through_networkx_from_our_file(graph, folder):
+    return Graph.from_networkx(nx.read_graphml(hg.write_graph(folder / "ours.graphml", graph)))
+
+
+def through_igraph(graph, folder):
+    return Graph.from_igraph(interop.to_igraph(graph))
+
+
+def through_a_file_of_igraph(graph, folder):
+    igraph = pytest.importorskip("igraph")
+    interop.to_igraph(graph).write_graphml(str(folder / "ig.graphml"))
+    assert_same(hg.read_graph(folder / "ig.graphml"), graph)
+    return Graph.from_igraph(igraph.Graph.Read_GraphML(str(folder / "ig.graphml")))
+
+
+def through_our_file_that_igraph_rewrote(graph, folder):
+    igraph = pytest.importorskip("igraph")
+    g = igraph.Graph.Read_GraphML(str(hg.write_graph(folder / "ours.graphml", graph)))
+    assert_same(Graph.from_igraph(g), graph)
+    g.write_graphml(str(folder / "rewritten.graphml"))
+    return hg.read_graph(folder / "rewritten.graphml")
+
+
+def through_osmnx(graph, folder):
+    osmnx = pytest.importorskip("osmnx")
+    dtypes = {"osmid": str} if graph.labels is not None and graph.labels.dtype.kind == "U" else None
+    G = osmnx.load_graphml(hg.write_graph(folder / "ox.graphml", graph, for_osmnx=True), node_dtypes=dtypes)
+    assert G.is_directed()
+    assert G.is_multigraph()
+    assert_same(hg.read_graph(folder / "ox.graphml"), graph)
+    osmnx.save_graphml(G, folder / "saved.graphml")
+    assert_same(hg.read_graph(folder / "saved.graphml"), graph)
+    return Graph.from_networkx(G)
+
+
+def through_geopandas(graph, folder):
+    pytest.importorskip("geopandas")
+    nodes, edges = interop.to_geopandas(graph)
+    return Graph.from_geopandas(edges, nodes=nodes)
+
+
+WAYS = [
+    through_networkx, through_a_file_of_networkx, through_networkx_from_our_file, through_igraph, through_a_file_of_igraph,
+    through_our_file_that_igraph_rewrote, through_osmnx, through_geopandas,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("labels", LABELLED)
+@pytest.mark.parametrize("weighted", [True, False])
+def test_everything_comes_back(tmp_path, way, labels, weighted):
+    graph = made(LABELLED[labels], crs="lonlat", **({} if weighted else {"weights": None}))
+    assert_same(way(graph, tmp_path), graph)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_three_planar_coordinates_come_back(tmp_path, way):
+    graph = made(NAMES, crs=None, coords=np.arange(12.0).reshape(4, 3))
+    assert_same(way(graph, tmp_path), graph)
+
+
+def test_large_files_of_igraph_keep_their_names(tmp_path):
+    igraph = pytest.importorskip("igraph")
+    city = hg.datasets.city(3000)
+    graph = Graph.from_scipy(city.adjacency, coords=city.coords.round(3), labels=np.arange(city.n) * 3 + 11)
+    igraph.Graph.Read_GraphML(str(hg.write_graph(tmp_path / "a.graphml", graph))).write_graphml(str(tmp_path / "b.graphml"))
+    assert (tmp_path / "b.graphml").stat().st_size > 2**18
+    assert_same(hg.read_graph(tmp_path / "b.graphml"), graph)
+
+
+def test_weights_may_be_left_out(square):
+    for again in (
+        Graph.from_networkx(interop.to_networkx(square), weight=False),
+        Graph.from_igraph(interop.to_igraph(square), weight=False),
+        Graph.from_geopandas(interop.to_geopandas(square)[1], weight=False),
+    ):
+        assert again.is_unweighted
+    G = interop.to_networkx(square)
+    G.add_edge("a", "c")
+    with pytest.raises(ValueError, match=r"1 of 5 edges have no attribute 'weight'; .* weight=False"):
+        Graph.from_networkx(G)
+    assert Graph.from_networkx(G, weight=False).n_edges == 5
+
+
+def test_graphs_of_others_stay_unweighted():
+    G = nx.Graph()
+    G.add_edge("a", "b", weight=3.0)
+    assert Graph.from_networkx(G).is_unweighted
+    igraph = pytest.importorskip("igraph")
+    assert Graph.from_igraph(igraph.Graph.from_networkx(G)).is_unweighted
+
+
+def test_places_of_igraph_by_name_or_as_an_array():
+    igraph = pytest.importorskip("igraph")
+    g = igraph.Graph(n=3, edges=[(0, 1), (1, 2)])
+    assert Graph.from_igraph(g).coords is None
+    g.vs["x"], g.vs["y"], g.vs["lon"] = [0, 1, 2], [5.0, 4.0, 3.0], ["7.5", "8.5", None]
+    for graph in (Graph.from_igraph(g), Graph.from_igraph(g, coords=("x", "y"))):
+        assert graph.coords.tolist() == [[0, 5], [1, 4], [2, 3]]
+    assert Graph.from_igraph(g, coords=("y", "x")).coords.tolist() == [[5, 0], [4, 1], [3, 2]]
+    assert Graph.from_igraph(g, coords=("lon", "y")).coords is None
+    assert Graph.from_igraph(g, coords=None).coords is None
+    assert Graph.from_igraph(g, coords=np.ones((3, 2))).coords.tolist() == [[1, 1]] * 3
+    g["crs"] = "EPSG:4326"
+    assert Graph.from_igraph(g).crs == "lonlat"
+
+
+def test_tables_of_osmnx_are_nodes_and_edges():
+    osmnx = pytest.importorskip("osmnx")
+    G = nx.MultiDiGraph(crs="EPSG:4326")
+    for name, (x, y) in zip([30, 10, 20], [(-73.5, 40.5), (-73.4, 40.5), (-73.4, 40.6)], strict=True):
+        G.add_node(name, x=x, y=y)
+    G.add_edge(30, 10, length=100.0)
+    G.add_edge(10, 30, length=100.0)
+    G.add_edge(10, 20, length=300.0)
+    nodes, edges = osmnx.graph_to_gdfs(G)
+    graph = Graph.from_geopandas(edges, nodes=nodes, distance="length")
+    assert_same(graph, Graph.from_networkx(G, distance="length"))
+    with pytest.raises(ValueError, match="2 ends of edges are no nodes"):
+        Graph.from_geopandas(edges, nodes=nodes.drop(index=30))
+    with pytest.raises(ValueError, match="levels of their index, that name nodes: source and target"):
+        Graph.from_geopandas(edges.reset_index(drop=True), nodes=nodes)
+    with pytest.raises(TypeError, match="GeoDataFrame of points"):
+        Graph.from_geopandas(edges, nodes=edges)
+
+
+def test_only_graphml_is_for_osmnx(square, tmp_path):
+    with pytest.raises(ValueError, match="for_osmnx=True is for GraphML"):
+        hg.write_graph(tmp_path / "a.npz", square, for_osmnx=True)

@@ -32,7 +32,7 @@ PRIVACY_STAGES = {
     "Counting with a bound": ("counting",),
     "The budget": ("ledger",),
     "The release": ("release", "certificate"),
-    "Before anything is charged": ("plan",),
+    "Before anything is charged": ("check", "plan"),
 }
 DATASET_STAGES = {
     "Generated": ("generated", "trips"),

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from hushgraph._errors import InputError
 from hushgraph.adjacency import MAX_NODES, affinities
 from hushgraph.checks import shown
 from hushgraph.contents import extra
@@ -40,7 +41,7 @@ def read_npz(path: Path, *, weight, distance) -> EdgeTable:
     if {"format", "shape", "data"} <= arrays.keys():
         return _scipy_table(path, arrays, weight, distance)
     msg = f"{path} must hold edges and n, or a matrix saved by scipy.sparse.save_npz; it holds {sorted(arrays)[:20]}"
-    raise ValueError(msg)
+    raise InputError(msg)
 
 
 def _arrays(path: Path) -> dict[str, np.ndarray]:
@@ -58,7 +59,7 @@ def _arrays(path: Path) -> dict[str, np.ndarray]:
         except NO_ARRAY:
             fault = f"{path} cannot be read: it is truncated, damaged or no .npz file; copy or download it again"
     if fault:
-        raise ValueError(fault)
+        raise InputError(fault)
     return arrays
 
 
@@ -84,7 +85,7 @@ def _our_table(path: Path, arrays: dict[str, np.ndarray], weight, distance) -> E
     pairs, n = arrays["edges"], arrays["n"]
     if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.dtype.kind not in "iu" or n.shape != () or n.dtype.kind not in "iu":
         msg = f"{path} must hold edges, (m, 2) integers, and n, an integer; got {shown(pairs)} and {shown(n)}"
-        raise ValueError(msg)
+        raise InputError(msg)
     names = [name for name, values in arrays.items() if values.shape == (len(pairs),) and name not in ("labels", "edges", "coords")]
     if weight is None and distance is None and "weights" in arrays:
         weight = "weights"
@@ -92,11 +93,11 @@ def _our_table(path: Path, arrays: dict[str, np.ndarray], weight, distance) -> E
     labels = arrays.get("labels")
     if labels is not None and (labels.ndim != 1 or labels.dtype.kind not in "iuU"):
         msg = f"labels in {path} must be a row of integers or of text; got {shown(labels)} of dtype {labels.dtype}"
-        raise ValueError(msg)
+        raise InputError(msg)
     crs = "" if "crs" not in arrays else str(arrays["crs"].item() if arrays["crs"].size == 1 else "?")
     if crs not in ("", "None", "lonlat"):
         msg = f"crs in {path} must be 'lonlat', or not be there; got {shown(crs)}"
-        raise ValueError(msg)
+        raise InputError(msg)
     return _table(path, pairs, int(n), arrays.get(value) if value else None, value, is_distance, coords=arrays.get("coords"),
                   crs="lonlat" if crs == "lonlat" else None, labels=labels)  # fmt: skip
 
@@ -119,7 +120,7 @@ def _scipy_table(path: Path, arrays: dict[str, np.ndarray], weight, distance) ->
         matrix = None
     if matrix is None or matrix.shape[0] != matrix.shape[1] or matrix.dtype.kind not in "fiub":
         msg = f"{path} must hold a whole square matrix of real numbers in the format csr, csc or coo; got {shown(kind)}"
-        raise ValueError(msg)
+        raise InputError(msg)
     entries = matrix.tocoo()
     pairs = np.stack(entries.coords, axis=1).astype(np.int64)
     values = entries.data.astype(np.float64)
@@ -133,14 +134,14 @@ def _table(path: Path, pairs, n: int, values, value, is_distance: bool, *, coord
     known = max([len(part) for part in (coords, labels) if part is not None and part.ndim], default=0)
     if not 0 <= n <= min(MAX_NODES, max(known, _BARE_NODES + _NODES_PER_EDGE * len(pairs))):
         msg = f"{path} states {n} nodes, which cannot be, or is far too many for {len(pairs)} edges"
-        raise ValueError(msg)
+        raise InputError(msg)
     if len(pairs) and (pairs.min() < 0 or pairs.max() >= n):
         msg = f"{path} has edges to nodes that are not 0 to {n - 1}"
-        raise ValueError(msg)
+        raise InputError(msg)
     for name, part in (("weights", values), ("coords", coords)):
         if part is not None and part.dtype.kind not in "fiub":
             msg = f"{name} in {path} must be real numbers; got dtype {part.dtype}"
-            raise ValueError(msg)
+            raise InputError(msg)
     pairs = pairs.astype(np.int64)
     return EdgeTable(pairs, n, affinities(values, value, pairs, is_distance=is_distance), coords, crs, labels)
 
@@ -171,7 +172,7 @@ def parquet_columns(path: Path) -> tuple[list[str], list[str]]:
     except _faults():
         names = None
     if names is None:
-        raise ValueError(_damaged(path))
+        raise InputError(_damaged(path))
     index: Any = None
     with suppress(ValueError, TypeError, KeyError, RecursionError):
         index = json.loads(said)["index_columns"]
@@ -189,7 +190,7 @@ def read_columns(path: Path, choose_columns) -> dict[str, Any]:
     except _faults():
         table = None
     if table is None:
-        raise ValueError(_damaged(path))
+        raise InputError(_damaged(path))
     return columns
 
 
@@ -216,7 +217,7 @@ def numbers_of(column, name: str, path: Path) -> np.ndarray:
         or types.is_null(column.type)
     ):
         msg = f"column {name!r} of {path} must hold numbers; got {column.type}"
-        raise ValueError(msg)
+        raise InputError(msg)
     return column.cast("float64", safe=False).to_numpy(zero_copy_only=False)
 
 
@@ -230,12 +231,12 @@ def ids_of(column, name: str, path: Path) -> tuple[np.ndarray, np.ndarray]:
         values = column.fill_null(0).to_numpy(zero_copy_only=False)
         if values.dtype.kind == "u" and values.size and int(values.max()) >= 2**63:
             msg = f"column {name!r} of {path} has ids of 64 bits; expected at most 63; store them as text"
-            raise ValueError(msg)
+            raise InputError(msg)
         return values.astype(np.int64), absent
     if types.is_string(column.type) or types.is_large_string(column.type) or types.is_null(column.type):
         return np.array(column.to_pylist(), dtype=object).reshape(len(column)), absent
     msg = f"column {name!r} of {path} must hold node ids, integers or text; got {column.type}"
-    raise ValueError(msg)
+    raise InputError(msg)
 
 
 def read_parquet(path: Path, *, weight, distance) -> EdgeTable:
@@ -248,7 +249,7 @@ def read_parquet(path: Path, *, weight, distance) -> EdgeTable:
         pair = next((pair for pair in ENDS if plain.count(pair[0]) == plain.count(pair[1]) == 1), None)
         if pair is None or len(set(names)) != len(names):
             msg = f"{path} must have one column each for source and target; it has {names[:20]}"
-            raise ValueError(msg)
+            raise InputError(msg)
         ends.extend(names[plain.index(end)] for end in pair)
         value[:] = column_of([name for name in names if name not in ends], weight, distance, path)
         return ends + ([] if value[0] is None else [value[0]])
@@ -257,10 +258,10 @@ def read_parquet(path: Path, *, weight, distance) -> EdgeTable:
     (sources, absent), (targets, alone) = (ids_of(columns[end], end, path) for end in ends)
     if absent.any():
         msg = f"row {int(absent.argmax())} of {path} has no {ends[0]}; only the {ends[1]} may be missing, where a row states a node"
-        raise ValueError(msg)
+        raise InputError(msg)
     if sources.dtype != targets.dtype and not alone.all():
         msg = f"columns {ends[0]!r} and {ends[1]!r} of {path} must both hold integers or both text"
-        raise ValueError(msg)
+        raise InputError(msg)
     both = np.stack([sources, np.where(alone, sources, targets)], axis=1)
     if both.dtype == object:
         places: dict[str, int] = {}
@@ -281,7 +282,7 @@ def _row_values(path: Path, values: np.ndarray | None, alone: np.ndarray, pairs:
         row = int(np.flatnonzero(~alone)[np.argmin(good)])
         expected = "a length, finite and above 0" if value[1] else "a weight, finite and at least 0"
         msg = f"row {row} of {path} must have {expected}; got {values[row]:g}; correct or leave out that edge"
-        raise ValueError(msg)
+        raise InputError(msg)
     return affinities(kept, value[0], pairs, is_distance=value[1])
 
 

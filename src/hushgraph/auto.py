@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from hushgraph.arrays import namespace, on_device
+from hushgraph.arrays import namespace, on_device, on_host
 from hushgraph.candidates import Group
 from hushgraph.columns import Observation
 from hushgraph.combine import Combination, Sets, alone, combine
@@ -24,13 +24,12 @@ from hushgraph.progress import nth, timed
 from hushgraph.refine import refine
 from hushgraph.result import Denoised, NodeRisk, per_signal
 from hushgraph.sgwt import Noise, Settings, average
-from hushgraph.sums import block_sum, sum_of_rows, variances_there
+from hushgraph.sums import block_dots, block_sum, offsets_of, sum_of_rows, variances_there
 
 SMALL, LARGE = 500, 2**17  # nodes: below, few candidates; above, those of `let`
 DOUBT = 1.5  # standard errors by which `counts` must look worse to be dropped
 HEDGE = 0.2  # share of the combination where counts are taken: never worse by more than 0.01 dB, and up to 0.07 better
 COMBINED = 0.25  # share of the time of both that the combination takes where counts are asked too, roughly
-FAR = 10.0  # standard deviations of a signal between its mean and 0 from which on the mean is taken out first
 COUNTS_FREEDOM = 5  # parameters of its prior
 
 Combined = Literal["auto", "let", "counts", "sgwt_block", "sgwt_beta"]
@@ -139,7 +138,7 @@ def _estimate(graph: Graph, filters: Filters | None, y: np.ndarray, noise: Noise
     if filters is None:
         found = _counts(graph, y, noise, timings)
         return _of_counts(y, noise, found, {"why": "the empirical-Bayes estimate, as asked"})
-    plan, offset = Plan.of(graph.n, settings, device=on_device(y)), _offset(y)
+    plan, offset = Plan.of(graph.n, settings, device=on_device(y)), float(offsets_of(y[None])[0])
     seen = Observation(filters, y - offset, noise)
     reason = why_not(graph) if settings.groups is None else "columns are denoised together, on a product graph"
     reason = "it is worked on by the processor only" if on_device(y) else reason
@@ -151,7 +150,7 @@ def _estimate(graph: Graph, filters: Filters | None, y: np.ndarray, noise: Noise
     if plan.refined:
         with timed(timings, "refine", 0.6 * whole, whole):
             last = refine(seen, first)
-    linear = _of_combination(seen, last, offset, _account(first, last, plan))
+    linear = _of_combination(seen, last, offset, _account(seen, first, last, plan))
     if settings.method != "auto" or not settings.nonnegative:
         return linear
     if not asked:
@@ -162,12 +161,6 @@ def _estimate(graph: Graph, filters: Filters | None, y: np.ndarray, noise: Noise
     if doubt > DOUBT:
         return replace(linear, account={**linear.account, "counts": words})
     return _averaged(y, noise, _of_counts(y, noise, found, {"counts": words}), linear)
-
-
-def _offset(y: np.ndarray) -> float:
-    """The mean of a signal that lies far from 0 (kelvins, altitudes): its digits are not for the combination to spend."""
-    mean = float(block_sum(y)) / len(y)
-    return mean if abs(mean) > FAR * float(np.sqrt(block_sum((y - mean) ** 2) / len(y))) else 0.0
 
 
 def _counts(graph: Graph, y: np.ndarray, noise: Noise, timings: dict, done: float = 0.0) -> CountsEstimate:
@@ -190,11 +183,13 @@ def _averaged(y: np.ndarray, noise: Noise, counts: Estimate, linear: Estimate) -
         "counts": counts.account["counts"],
         "features": counts.account["features"],
         "divergence": float(shares @ [one.account["divergence"] for one in both]),
+        "sigma_too_large": linear.account["sigma_too_large"],
         "combination": linear.account,
     }
     sure = sum_of_rows(shares, np.stack([one.sure for one in both])) + gain
-    probe_se = HEDGE * linear.probe_se
-    return replace(counts, signal=signal, risk=risk, risk_se=risk_se, probe_se=probe_se, sure=sure, account=account)
+    # E[(fhat - f)^2 | y] around the posterior mean: the posterior variance, and the square of the way from there to the mixture
+    variance = counts.variance + (HEDGE * (linear.signal - counts.signal)) ** 2
+    return Estimate(signal, risk, risk_se, HEDGE * linear.probe_se, sure, variance, True, account)
 
 
 def _doubt(y: np.ndarray, noise: Noise, linear: Estimate, found: CountsEstimate) -> float:
@@ -208,7 +203,14 @@ def _counts_risk(y: np.ndarray, noise: Noise, found: CountsEstimate) -> float:
     return found.sure + 2 * noise.mean(len(y)) * (found.active + COUNTS_FREEDOM)
 
 
-def _account(first: Combination, last: Combination, plan: Plan) -> dict[str, Any]:
+def _is_below_noise(seen: Observation) -> bool:
+    """Whether the energy of some scale proves sigma too large."""
+    probed, rho = seen.filters.probes, seen.parts.rho
+    trace = on_host(probed.weights.sum(axis=1))
+    return bool(seen.noise.is_too_large(block_dots(rho, rho), trace, tests=2 * len(trace), n_probes=probed.count).any())
+
+
+def _account(seen: Observation, first: Combination, last: Combination, plan: Plan) -> dict[str, Any]:
     """What was combined and why, for people to read."""
     sets = {
         name: {"risk": float(sure + optimism), "share": float(share)}
@@ -222,6 +224,7 @@ def _account(first: Combination, last: Combination, plan: Plan) -> dict[str, Any
         "risk_alone": {name: risk for risk, name in by_risk},
         "divergence": float(last.weights @ last.columns.divergence),
         "chosen": first.columns.chosen,
+        "sigma_too_large": _is_below_noise(seen),
     }
     if last is not first:
         account["refined"] = _weights(last)
@@ -245,13 +248,14 @@ def _of_combination(seen: Observation, found: Combination, offset: float, accoun
     variance = noise.variance * np.mean(moved**2, axis=0)
     probe_se = float(np.sqrt(8 * trace / probed.count))
     risk = found.risk + (2 * noise.mean(n) if offset else 0.0)
-    return Estimate(found.signal + offset, risk, float(noise.risk_se(square, trace)), probe_se, sure, variance, False, account)
+    risk_se = float(noise.risk_se(square, trace, divergence))
+    return Estimate(found.signal + offset, risk, risk_se, probe_se, sure, variance, False, account)
 
 
 def _of_counts(y: np.ndarray, noise: Noise, found: CountsEstimate, account: dict) -> Estimate:
     """Its divergence is exact, node by node: posterior variance over noise variance."""
     own, square = noise.weigh(np.ones(len(y))), (y - found.signal) ** 2
-    se = float(noise.risk_se(square, float(block_sum(found.variance**2))))
+    se = float(noise.risk_se(square, float(block_sum(found.variance**2)), found.variance))
     sure = square - own + 2 * found.variance
     account = {
         **account,

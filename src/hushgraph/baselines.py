@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from hushgraph._errors import ComputationError, InputError
 from hushgraph.chains import (
     chain_scores,
     checked_node_weights,
@@ -182,7 +183,7 @@ def _checked_gap(solution: TotalVariation, tolerance: float) -> float:
             f"graph_tv reached a relative duality gap of {gap:.2g}, more than tolerance={tolerance:g}; raise tolerance, "
             "or clip outliers of the signal"
         )
-        raise ArithmeticError(msg)
+        raise ComputationError(msg)
     return gap
 
 
@@ -193,10 +194,10 @@ def _observed(graph: Graph, noisy, sigma, truth, penalty) -> Observed:
     """Check everything that needs no work."""
     if checked_graph(graph).n == 0:
         msg = "the graph has no nodes: there is nothing to denoise"
-        raise ValueError(msg)
+        raise InputError(msg)
     if isinstance(penalty, str) and penalty not in ("sure", "oracle"):
         msg = f"penalty must be a number of at least 0, 'sure' or 'oracle'; got {shown(penalty)}"
-        raise ValueError(msg)
+        raise InputError(msg)
     if not (penalty is None or isinstance(penalty, str)):
         penalty = checked_penalty(penalty)
     refuse_device(noisy=noisy, truth=truth)
@@ -205,11 +206,11 @@ def _observed(graph: Graph, noisy, sigma, truth, penalty) -> Observed:
         noisy, sigma = noisy.opened(graph, sigma)
     if sigma is not None and np.ndim(sigma):
         msg = f"sigma must be one number for all nodes here; got {shown(sigma)}; to weigh nodes by their noise pass node_weights=1 / sigma**2"
-        raise ValueError(msg)
+        raise InputError(msg)
     sigma = None if sigma is None else checked_sigma(sigma)
     if penalty in (None, "sure") and sigma is None:
         msg = "choosing the penalty by SURE needs sigma=; give it (see estimate_sigma), or give penalty= as a number"
-        raise ValueError(msg)
+        raise InputError(msg)
     values = graph.align(noisy)
     columns = _columns_of(values)
     if truth is None:
@@ -217,7 +218,7 @@ def _observed(graph: Graph, noisy, sigma, truth, penalty) -> Observed:
     clean = graph.aligned("truth", truth)
     if clean.shape not in (values.shape, values.shape[:1]):
         msg = f"truth must have the shape of the noisy signal, {values.shape}, or of one of its columns; got {clean.shape}"
-        raise ValueError(msg)
+        raise InputError(msg)
     return Observed(values, columns, sigma, np.broadcast_to(_columns_of(clean), columns.shape).copy())
 
 
@@ -225,7 +226,7 @@ def _check_truth(noisy, truth, penalty) -> None:
     oracle = isinstance(penalty, str) and penalty == "oracle"
     if oracle != (truth is not None):
         msg = "penalty='oracle' needs truth=, the clean signal" if oracle else "truth= is only for penalty='oracle'; leave it out"
-        raise ValueError(msg)
+        raise InputError(msg)
     refuse_release("truth", truth)
     if oracle and isinstance(noisy, Noisy) and noisy.kind == "release":
         refuse_release("noisy", noisy)
@@ -258,7 +259,7 @@ def _choose(scores: Scores, penalty, candidates, sigma: float | None, n: int, no
         tried, rounds = np.unique(checked_penalties("candidates", candidates)), 0
     else:
         msg = f"candidates must be an integer of at least 3 or a list of penalties; got {shown(candidates)}"
-        raise ValueError(msg)
+        raise InputError(msg)
     found = scores(tried)
     for _ in range(rounds):
         best = int(np.argmin(_values(found, by_truth, sigma, n)))

@@ -9,10 +9,12 @@ sum_{|x| <= t} (x^2 - sigma^2 g) + sum_{|x| > t} (x^2 r^2 + sigma^2 g (1 + 2 (be
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
+from hushgraph._errors import InputError
 from hushgraph.checks import checked_sigma, refuse_device, shown
 from hushgraph.kernels.cpu import cores_for
+from hushgraph.kernels.threads import parallel_njit
 from hushgraph.risk import checked_pair, threshold_scale
 from hushgraph.shrink import checked_beta
 from hushgraph.threshold import sure_thresholds
@@ -32,7 +34,7 @@ def sure_betas(F, weights, *, sigma: float, betas=BETAS, scaled=False) -> tuple[
     """
     if np.ndim(betas) != 1 or len(betas) == 0:
         msg = f"betas must be a sequence of at least one exponent, such as (1, 2, 4); got {shown(betas)}"
-        raise ValueError(msg)
+        raise InputError(msg)
     exponents = [checked_beta(beta) for beta in betas]
     refuse_device(F=F, weights=weights, scaled=scaled)
     F, weights = checked_pair(F, weights)
@@ -56,7 +58,7 @@ def _best_betas(F, weights, scale, sigma, betas) -> np.ndarray:
     return found
 
 
-@njit(cache=True, parallel=True)
+@parallel_njit()
 def _sure_of_rows(x, g, scale, t, variance, beta):
     """SURE of each row at its threshold; rows in parallel, each added up in ascending node number."""
     values = np.zeros(len(x))

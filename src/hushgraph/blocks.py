@@ -30,9 +30,11 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit, prange
 
+from hushgraph._errors import InputError
 from hushgraph.checks import checked_real_array, checked_sigma, shown
 from hushgraph.frame import Frame
 from hushgraph.kernels.cpu import cores_for
+from hushgraph.kernels.threads import parallel_njit
 from hushgraph.neighbourhoods import block_partition
 from hushgraph.risk import checked_pair, checked_scale, threshold_scale
 from hushgraph.shrink import checked_thresholds
@@ -143,7 +145,7 @@ def _trial(x, blocks, scale, weights, bands, variance: float):
 # ---- kernels ----------------------------------------------------------------------------------------------------
 
 
-@njit(cache=True, parallel=True)
+@parallel_njit()
 def _block_sums(x, blocks, scale, weights, bands):
     """(n_scales, n_blocks, 4): q, s, tr G and x'G x of each block; rows in parallel, nodes in ascending number.
 
@@ -175,7 +177,7 @@ def _height(q, s):
     return q / s if s > 0 else 0.0 if q == 0 else -1.0
 
 
-@njit(cache=True, parallel=True)
+@parallel_njit()
 def _least_sure(sums, variance):
     t, values = np.zeros(len(sums)), np.zeros(len(sums))
     for j in prange(len(sums)):
@@ -281,7 +283,7 @@ def _shrinkage(u, sums, b):
     return 0.0 if u == 0 or z < 0 else 1.0 if z <= u else u / z
 
 
-@njit(cache=True, parallel=True)
+@parallel_njit()
 def _kept(t, sums):
     """What each block is multiplied by, (n_scales, n_blocks), and the divergence of each row."""
     kept, divergence = np.empty(sums.shape[:2]), np.zeros(len(sums))
@@ -295,7 +297,7 @@ def _kept(t, sums):
     return kept, divergence
 
 
-@njit(cache=True, parallel=True)
+@parallel_njit()
 def _times(x, blocks, kept):
     """The coefficients of each block times its factor."""
     result = np.empty_like(x)
@@ -305,7 +307,7 @@ def _times(x, blocks, kept):
     return result
 
 
-@njit(cache=True, parallel=True)
+@parallel_njit()
 def _turn(x, blocks, t, sums, directions):
     """J_h times each direction, (k, n_scales, n)."""
     result = np.empty_like(directions)
@@ -332,14 +334,14 @@ def _checked(F, weights, bands, scale):
     F, weights = (checked_coefficient_size("F", checked_real_array("F", F)), None) if weights is None else checked_pair(F, weights)
     if F.ndim != 2:
         msg = f"blocks take one signal at a time, coefficients of shape (n_scales, n); got {F.shape}"
-        raise ValueError(msg)
+        raise InputError(msg)
     if weights is not None and weights.min(initial=0.0) < 0:
         msg = "weights must not be negative; pass weights of domain='coefficients'"
-        raise ValueError(msg)
+        raise InputError(msg)
     bands = checked_real_array("probe_bands", bands)
     if bands.ndim != 3 or bands.shape[1:] != F.shape or len(bands) == 0:
         msg = f"probe_bands must have shape (n_probes, {F.shape[0]}, {F.shape[1]}), one transform per probe; got {bands.shape}"
-        raise ValueError(msg)
+        raise InputError(msg)
     bands = np.ascontiguousarray(checked_coefficient_size("probe_bands", bands))
     weights = None if weights is None else np.ascontiguousarray(weights)
     scale = None if scale is None else np.ascontiguousarray(checked_scale("scale", scale, F.shape))
@@ -352,7 +354,7 @@ def _checked_blocks(blocks, n: int) -> np.ndarray:
     fits = blocks.shape == (n,) and blocks.dtype.kind in "iu"
     if not fits or not 0 <= blocks.min(initial=0) <= blocks.max(initial=0) <= max(n - 1, 0):
         msg = f"blocks must be numbers from 0 on of shape ({n},), as block_partition returns them; got {shown(blocks)}"
-        raise ValueError(msg)
+        raise InputError(msg)
     return np.require(blocks, np.int32, ["C", "W"])
 
 
@@ -360,5 +362,5 @@ def _checked_t(t, n_scales: int) -> np.ndarray:
     values = checked_thresholds(t)
     if values.shape not in ((), (n_scales,)):
         msg = f"t must be one threshold or {n_scales} of them, one per scale; got shape {values.shape}"
-        raise ValueError(msg)
+        raise InputError(msg)
     return np.ascontiguousarray(np.broadcast_to(values.astype(np.float64), n_scales))

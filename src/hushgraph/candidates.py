@@ -25,7 +25,7 @@ from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
 from hushgraph.arrays import beside, on_device, on_host
 from hushgraph.betas import sure_betas
@@ -36,6 +36,7 @@ from hushgraph.filters import HEAT, SMOOTHERS, Parts
 from hushgraph.gated import Gate, add_moved, shrunken
 from hushgraph.graph import Graph
 from hushgraph.kernels.cpu import cores_for
+from hushgraph.kernels.threads import parallel_njit
 from hushgraph.neighbourhoods import block_partition
 from hushgraph.progress import reached
 from hushgraph.sums import block_dots, block_sum
@@ -151,7 +152,7 @@ def constant(seen: Observation) -> Columns:
     return Columns(seen.filters, names, (values,), divergence, add, np.zeros(count))
 
 
-@njit(cache=True, parallel=True)
+@parallel_njit()
 def _spread(column, mean, out):
     for i in prange(len(column)):
         out[column[i], i] = mean[i]

@@ -12,9 +12,11 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, prange
 
+from hushgraph._errors import InputError
 from hushgraph.checks import as_array, as_number, checked_count, checked_real_array, checked_seed, checked_size, shown
 from hushgraph.graph import Graph, checked_graph
 from hushgraph.kernels.cpu import cores_for
+from hushgraph.kernels.threads import parallel_njit
 
 SPREAD = 1e8  # node weights may differ by this factor: slopes are sums of them, and the least must not drown in their rounding
 
@@ -63,7 +65,7 @@ def fused_lasso_path(signal, penalties, *, node_weights=None, edge_weights=None)
     y = checked_size("signal", checked_real_array("signal", signal))
     if y.ndim != 1:
         msg = f"signal must be the values along one chain, (n,); got shape {y.shape}; take the columns one by one"
-        raise ValueError(msg)
+        raise InputError(msg)
     y = np.require(y, np.float64, ["C", "W"])
     penalties = checked_penalties("penalties", penalties)
     w, e = checked_node_weights(node_weights, len(y)), _checked_edge_weights(edge_weights, max(len(y) - 1, 0))
@@ -139,7 +141,7 @@ def checked_penalty(penalty) -> float:
     number = np.inf if isinstance(penalty, float | np.floating) and penalty == np.inf else as_number(penalty)
     if not number >= 0:
         msg = f"penalty must be a number of at least 0 (infinite: one value for all); got {shown(penalty)}"
-        raise ValueError(msg)
+        raise InputError(msg)
     return number
 
 
@@ -148,7 +150,7 @@ def checked_penalties(name: str, penalties) -> np.ndarray:
     values = as_array(penalties, name)
     if values.ndim != 1 or values.dtype.kind not in "fiu" or not np.all(values >= 0):
         msg = f"{name} must be a list of numbers of at least 0; got {shown(penalties)}"
-        raise ValueError(msg)
+        raise InputError(msg)
     return values.astype(np.float64)
 
 
@@ -160,7 +162,7 @@ def checked_node_weights(weights, n: int) -> np.ndarray | None:
     if values.shape != (n,) or (n and not values.min() > 0) or (n and values.max() / values.min() > SPREAD):
         got = f"shape {values.shape}" + (f", {values.min():g} to {values.max():g}" if values.size else "")
         msg = f"node_weights must be {n} positive numbers within a factor of {SPREAD:g}; got {got}"
-        raise ValueError(msg)
+        raise InputError(msg)
     return np.require(values, np.float64, ["C", "W"])
 
 
@@ -171,7 +173,7 @@ def _checked_edge_weights(weights, n_edges: int) -> np.ndarray | None:
     if values.shape != (n_edges,) or (n_edges and values.min() < 0):
         got = f"shape {values.shape}" + (f", smallest {values.min():g}" if values.size else "")
         msg = f"edge_weights must be {n_edges} non-negative numbers, one between each node and the next; got {got}"
-        raise ValueError(msg)
+        raise InputError(msg)
     return np.require(values, np.float64, ["C", "W"])
 
 
@@ -271,7 +273,7 @@ def _fill_pieces(y, w, pull, x):
             first, total, weight, before = i + 1, 0.0, 0.0, pull[i]
 
 
-@njit(cache=True, parallel=True)
+@parallel_njit()
 def _solve_all(y, w, e, penalties, bound, centre, out):
     for p in prange(len(penalties)):
         _solve(y, w, e, penalties[p], bound, centre, out[p])
@@ -291,7 +293,7 @@ def _mean_of(y, orders, w, penalty, bound, centre, out):
     return pieces / len(orders)
 
 
-@njit(cache=True, parallel=True)
+@parallel_njit()
 def _score_all(y, orders, w, truth, penalties, bound, centre, scores):
     for p in prange(len(penalties)):
         x = np.empty(len(y))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import fft
 
+from hushgraph._errors import InputError, InputTypeError
 from hushgraph.checks import checked_count, checked_number, choose
 
 HIGHEST_DEGREE = 100_000
@@ -50,14 +51,14 @@ def _sampled(function, points) -> np.ndarray:
     """The functions at the points, (n_functions, points)."""
     if not callable(function):
         msg = f"function must be callable, of points to values; got {type(function).__name__}"
-        raise TypeError(msg)
+        raise InputTypeError(msg)
     values = np.atleast_2d(function(points))
     if values.ndim != 2 or values.shape[1] != len(points) or values.dtype.kind not in "fiub" or not np.isfinite(values).all():
         msg = (
             f"function must return finite real numbers, one per point: expected shape ({len(points)},) or (n_functions, {len(points)}); "
             f"got dtype {values.dtype} and shape {values.shape}"
         )
-        raise ValueError(msg)
+        raise InputError(msg)
     return values
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from hushgraph._errors import InputError, InputTypeError, Reference, Sentence, argument
 from hushgraph.arrays import largest_size, on_device, on_host
 
 LARGEST = 1e70  # size of signals, sigma and edge weights; the smallest sigma and edge weight is its inverse
@@ -25,8 +26,7 @@ ROOM = 1e4  # for coefficients, which may be larger than their signal, and for r
 def choose(name: str, value: Any, choices: tuple) -> Any:
     """`value` if it is one of `choices`, otherwise an error that lists them."""
     if not isinstance(value, Hashable) or value not in choices:
-        msg = f"{name} must be one of {', '.join(map(repr, choices))}; got {shown(value)}"
-        raise ValueError(msg)
+        raise InputError(Sentence("{} must be one of {}; got {}", argument(name), ", ".join(map(repr, choices)), shown(value)))
     return value
 
 
@@ -65,8 +65,7 @@ def checked_number(name: str, value, expected: str, *, above=-np.inf, least=-np.
     """`value` as a float within the bounds; `expected` says them in words."""
     number = as_number(value)
     if not (above < number < below and least <= number <= most):
-        msg = f"{name} must be {expected}; got {shown(value)}"
-        raise ValueError(msg)
+        raise InputError(Sentence("{} must be {}; got {}", argument(name), expected, shown(value)))
     return number
 
 
@@ -88,15 +87,13 @@ def checked_count(name: str, value, least: int, most: int | None = None, *, note
     """`value` as an int from `least` to `most`; `note` follows the bounds in the error."""
     if not is_count(value, least, np.inf if most is None else most):
         bounds = f"of at least {least}" if most is None else f"from {least} to {most}"
-        msg = f"{name} must be an integer {bounds}{note}; got {shown(value)}"
-        raise ValueError(msg)
+        raise InputError(Sentence("{} must be an integer {}{}; got {}", argument(name), bounds, note, shown(value)))
     return int(value)
 
 
 def checked_seed(seed, name: str = "seed") -> int:
     if not is_count(seed, 0, 2**64 - 1):
-        msg = f"{name} must be an integer from 0 to 2^64 - 1; got {shown(seed)}"
-        raise ValueError(msg)
+        raise InputError(Sentence("{} must be an integer from 0 to 2^64 - 1; got {}", argument(name), shown(seed)))
     return int(seed)
 
 
@@ -108,13 +105,12 @@ def checked_sigma(sigma, n: int | None = None):
         expected = "a positive number" if n is None else f"a positive number or {n} of them, one per node"
         known = values.ndim and values.dtype.kind in "fiu"
         got = f"shape {values.shape}, smallest {values.min() if values.size else None}" if known else shown(sigma)
-        msg = f"sigma (a standard deviation in signal units) must be {expected}; got {got}"
-        raise ValueError(msg)
+        raise InputError(Sentence("{sigma} (a standard deviation in signal units) must be {}; got {}", expected, got))
     values = values.astype(np.float64)
     if values.size and not (values.min() * ROOM >= 1 / LARGEST and values.max() <= LARGEST * ROOM):
         got = f"{values.min():g}" + (f" to {values.max():g}" if values.ndim else "")
-        msg = f"sigma must be at most {LARGEST:g} and at least {1 / LARGEST:g} in size; got {got}; rescale the signal and sigma"
-        raise ValueError(msg)
+        bounds = "{sigma} must be at most {:g} and at least {:g} in size; got {}; rescale the signal and sigma"
+        raise InputError(Sentence(bounds, LARGEST, 1 / LARGEST, got))
     return float(values) if values.ndim == 0 else values
 
 
@@ -125,8 +121,7 @@ def checked_time(name: str, value, unit: Any, expected: str) -> np.datetime64:
     except (TypeError, ValueError):
         time = np.datetime64("NaT")
     if np.isnat(time):
-        msg = f"{name} must be {expected}; got {shown(value)}"
-        raise ValueError(msg)
+        raise InputError(Sentence("{} must be {}; got {}", argument(name), expected, shown(value)))
     return time
 
 
@@ -139,7 +134,7 @@ def as_array(values, name: str = "values") -> np.ndarray:
         msg = (
             f"{name} has {int(np.ma.count_masked(values))} masked entries, and the mask would be lost; fill them first: filled(...)"
         )
-        raise ValueError(msg)
+        raise InputError(msg)
     if on_device(values):
         return values
     try:
@@ -152,8 +147,8 @@ def refuse_device(**arrays) -> None:
     """Complain of arrays on a GPU where the work is done by the processor only."""
     for name, values in arrays.items():
         if on_device(values):
-            msg = f"this is worked on by the processor only, and {name} is on a GPU: pass cupy.asnumpy({name})"
-            raise TypeError(msg)
+            call = Reference(f"pass cupy.asnumpy({name})")
+            raise InputTypeError(Sentence("this is worked on by the processor only, and {} is on a GPU: {}", name, call))
 
 
 def checked_real_array(name: str, values) -> np.ndarray:
@@ -161,12 +156,12 @@ def checked_real_array(name: str, values) -> np.ndarray:
     if hasattr(values, "graph_hash"):
         what = "its .values" if hasattr(values, "values") else "what privacy.release() makes of them: exact counts are private"
         msg = f"{name} must be plain numbers; got a {type(values).__name__}; pass {what}"
-        raise TypeError(msg)
+        raise InputTypeError(msg)
     array = as_array(values, name)
     if array.dtype.kind not in "fiub":
         ragged = isinstance(values, list | tuple) and array.ndim == 0
         msg = f"{name} must hold real numbers; got " + ("rows of unequal length" if ragged else f"dtype {array.dtype}")
-        raise TypeError(msg)
+        raise InputTypeError(msg)
     if array.dtype in (np.float32, np.float64):
         return array
     with np.errstate(over="ignore"):  # a longdouble that becomes infinite is refused as such
@@ -179,14 +174,14 @@ def by_label(name: str, labels: list, given: list, values: np.ndarray) -> np.nda
     absent, extra = [x for x in labels if x not in position], len(position.keys() - set(labels))
     if len(position) != len(given):
         msg = f"{name} has {len(given) - len(position)} repeated labels; each node needs exactly one value"
-        raise ValueError(msg)
+        raise InputError(msg)
     if absent or extra:
         rows = "; pass Y.T if signals are rows" if values.ndim == 2 and values.shape[1] == len(labels) else ""
         msg = (
             f"labels of {name} and graph differ: {len(absent)} nodes have no value (first: {absent[:3]}), {extra} labels "
             f"are not nodes; reindex the {name} to graph.labels, or pass a plain array in node order{rows}"
         )
-        raise ValueError(msg)
+        raise InputError(msg)
     return values[[position[x] for x in labels]]
 
 
@@ -243,11 +238,10 @@ def _refuse_size(name: str, values, largest: float, most: float, missing_ok: boo
         if rows is not None:
             places = np.flatnonzero(on_host(bad).reshape(len(bad), -1).any(axis=1))[:3].tolist()
             where = f" (first: {first_of([rows()[i] for i in places])})"
-        msg = f"{name} has {int(bad.sum())} entries that are NaN or infinite{where}{hint}"
-    else:
-        single = most == LARGEST_FLOAT32
-        msg = (
-            f"{name} must be at most {most:g} in size{' as float32' if single else ''}; the largest is {largest:g}; "
-            f"rescale the signal (and sigma){', or use float64' if single else ''}"
-        )
-    raise ValueError(msg)
+        raise InputError(Sentence("{} has {} entries that are NaN or infinite{}{}", name, int(bad.sum()), where, hint))
+    single = most == LARGEST_FLOAT32
+    msg = (
+        f"{name} must be at most {most:g} in size{' as float32' if single else ''}; the largest is {largest:g}; "
+        f"rescale the signal (and sigma){', or use float64' if single else ''}"
+    )
+    raise InputError(msg)

@@ -4,6 +4,8 @@ import sys
 from importlib import import_module
 from types import ModuleType
 
+from hushgraph._errors import MissingPackageError
+
 
 class Contents(ModuleType):
     """A package whose names live in its files; `denoise` stays the function, whoever imports the file of that name."""
@@ -44,6 +46,6 @@ def extra(module: str, *, name: str, purpose: str) -> ModuleType:
     except ImportError as error:
         if isinstance(error, ModuleNotFoundError) and (error.name or "").partition(".")[0] == module.partition(".")[0]:
             msg = f"{purpose} needs {module}: pip install 'hushgraph[{name}]'"
-            raise ImportError(msg) from None
+            raise MissingPackageError(msg) from None
         msg = f"{purpose} needs {module}, which is installed but cannot be imported ({error}); mend it, or install it again: pip install 'hushgraph[{name}]'"
-        raise ImportError(msg) from error
+        raise MissingPackageError(msg) from error

@@ -22,9 +22,10 @@ from hushgraph.checks import (
 )
 from hushgraph.frame import Frame
 from hushgraph.graph import Graph, checked_graph
+from hushgraph.labelled import is_labelled
 from hushgraph.observation import Noisy
 from hushgraph.progress import Watcher, checked_watcher, nth, timed, watching
-from hushgraph.result import Denoised, NodeRisk, like_input, per_signal
+from hushgraph.result import IMPOSSIBLE, Denoised, NodeRisk, like_input, per_signal
 from hushgraph.risk import Law, estimate_sigma
 from hushgraph.sgwt import Noise, Settings, average
 from hushgraph.shrink import Rule, sure_exponent
@@ -36,7 +37,6 @@ Method = Literal["auto", "let", "counts", "sgwt_deep", "sgwt_sure", "sgwt_scaled
 Missing = Literal["error", "drop", "fill"]
 Columns = Literal["separate", "path"]
 _KEPT_PRODUCT = 2**19  # nodes
-_ENOUGH, _TOO_QUIET = 50, 0.5  # from so many nodes on, a variance below that share of sigma^2 is no chance
 _OF_ONE = (
     "weights",
     "sets",
@@ -46,6 +46,10 @@ _OF_ONE = (
     "divergence",
 )  # details of one product graph, no use for the mean of several
 _ON_HOST = ("counts", "sgwt_block", "sgwt_beta")  # methods that a GPU does not help
+TOO_LARGE = (
+    "sigma is too large: a scale of the values, or all of them, vary less than noise of this sigma would, or the estimated risk is far below 0; "
+    "risk and expected errors are worth nothing then. Pass the standard deviation of the noise, not its variance"
+)
 COLUMN_WEIGHTS = (0.25, 4.0, 64.0)  # of the edges between neighbouring columns; columns="path" takes the mean of the three
 
 
@@ -75,9 +79,9 @@ def denoise(
 
     Parameters
     ----------
-    noisy : array (n,) or (n, m), pandas Series, dict, or Noisy
-        Arrays go by position, Series and dicts by label; signals are columns. An array of CuPy is denoised on its GPU, and
-        so is the result.
+    noisy : array (n,) or (n, m), Mapping, Series, DataFrame, DataArray, or Noisy
+        Arrays go by position, all that has labels by label (see `Graph.align`); signals are columns, and the result has the form of the
+        input: a dict for a Mapping. A CuPy array is denoised on its GPU; the result is a CuPy array on the same GPU.
     sigma : float or (n,) array, optional
         Standard deviation of the noise, possibly one per node. Estimated, with a warning, if not given.
     method : {"auto", "let", "counts", "sgwt_deep", "sgwt_sure", "sgwt_scaled", "sgwt_exact", "sgwt_block", "sgwt_beta"}
@@ -87,7 +91,7 @@ def denoise(
         asks it too. The others threshold wavelets.
         "sgwt_sure" is the paper's method: Chebyshev-Jackson frame, Monte-Carlo weights, James-Stein thresholds at the
         minimum of SURE. "sgwt_scaled" scales thresholds by the local noise level of the coefficients. "sgwt_exact"
-        uses eigenvectors instead of polynomials. "sgwt_deep" also looks below the paper's lowest band, as far as SURE
+        uses eigenvectors instead of polynomials; its last bits depend on the threads of BLAS. "sgwt_deep" also looks below the paper's lowest band, as far as SURE
         finds useful. "sgwt_block" keeps or drops coefficients of neighbouring nodes together, "sgwt_beta" chooses the exponent
         of the rule for each scale.
     frame, weights : optional
@@ -127,11 +131,9 @@ def denoise(
     >>> bool(hg.snr(clean, result.signal) > hg.snr(clean, noisy) + 6)
     True
     """
-    choose("method", method, get_args(Method))
-    _check_settings(rule, beta, level, candidates, n_probes, law, seed)
-    for name, flag in (("nonnegative", nonnegative), ("integer", integer)):
-        choose(name, flag, (True, False))
-    choose("refine", refine, (True, False, None))
+    settings = Settings(method, frame, weights, rule, beta, level, candidates, n_probes, law, seed, nonnegative, refine)
+    check_settings(settings)
+    choose("integer", integer, (True, False))
     choose("missing", missing, get_args(Missing))
     if on_device(noisy):
         _refuse_on_device(method, missing)
@@ -140,8 +142,7 @@ def denoise(
     values, sigma = _values_and_sigma(checked_graph(graph), noisy, sigma, missing)
     frame = frame if frame is None else checked_frame_of(graph, frame)
     weights = weights if weights is None else checked_real_array("weights", weights)
-    settings = Settings(method, frame, weights, rule, beta, level, candidates, n_probes, law, seed, nonnegative, refine)
-    _check_fit(settings)
+    settings = replace(settings, frame=frame, weights=weights)
     paths = _column_graphs(columns, noisy, values)
     if paths and method == "counts":
         msg = (
@@ -156,8 +157,9 @@ def denoise(
             result = _denoise_together(graph, paths, values, sigma, settings, timings, missing)
         else:
             result = _denoise_values(graph, values, sigma, settings, timings, missing)
-    if sigma is None:
-        warnings.warn(result.details["notes"][0], stacklevel=2)
+    for k, note in enumerate(result.details["notes"]):
+        if note == TOO_LARGE or (k == 0 and sigma is None):
+            warnings.warn(note, stacklevel=2)
     timings["total"] = time.perf_counter() - started
     signal = _finished(result.signal, nonnegative, integer)
     return replace(result, signal=like_input(graph, noisy, signal), labels=graph.labels)
@@ -225,6 +227,7 @@ def _denoise_together(graph, paths, values, sigma, settings, timings, missing) -
     sure = np.mean(np.stack([term.sure for term in terms]), axis=0) + (gain if known is None else gain[known])
     variance = np.mean(np.stack([term.variance for term in terms]), axis=0)
     shared = {name: found for name, found in parts[0].details.items() if name not in _OF_ONE}
+    shared["sigma_too_large"] = np.any([part.details["sigma_too_large"] for part in parts], axis=0)
     return replace(
         parts[0],
         signal=signal.reshape(values.shape).astype(values.dtype, copy=False),
@@ -270,6 +273,7 @@ def _denoise_known(graph, values, sigma, settings: Settings, timings) -> Denoise
         with timed(timings, "sigma", 0.0, 0.02):
             sigma = estimate_sigma(graph, values)
         notes.append(f"sigma was not given; estimated as {sigma:.6g} from the finest scale (an upper estimate on rough signals)")
+    estimated = bool(notes)
     if on_device(values) and settings.method == "auto" and settings.nonnegative:
         notes.append(
             "method='counts', which helps where values cannot be negative, is not asked on a GPU; pass cupy.asnumpy(noisy) for it"
@@ -278,6 +282,7 @@ def _denoise_known(graph, values, sigma, settings: Settings, timings) -> Denoise
         result = denoise_combined(graph, values, sigma, settings, timings)
     else:
         result = denoise_wavelets(graph, values, sigma, settings, timings)
+    result = replace(result, details={**result.details, "sigma_estimated": estimated})
     return _checked_against_nothing(result, values, Noise.of(sigma), notes)
 
 
@@ -289,9 +294,9 @@ def _checked_against_nothing(result: Denoised, values: np.ndarray, noise: Noise,
         notes.append(
             f"{int(kept.sum())} of {len(kept)} signals were returned unchanged: their estimated risk exceeded that of the noise"
         )
-    if len(values) >= _ENOUGH and bool(np.any(result.details["noisy_variance"] < _TOO_QUIET * nothing / len(values))):
-        notes.append("the values vary far less than noise of this sigma would: sigma is probably too large")
-    details = {**result.details, "notes": notes, "unchanged": np.flatnonzero(kept)}
+    too_large = _signals_below_noise(result, len(values), noise)
+    notes += [TOO_LARGE] * bool(too_large.any())
+    details = {**result.details, "notes": notes, "unchanged": np.flatnonzero(kept), "sigma_too_large": too_large}
     if not kept.any():
         return replace(result, details=details)
     terms, mask = result.node_risk, beside(kept, values)
@@ -307,6 +312,15 @@ def _checked_against_nothing(result: Denoised, values: np.ndarray, noise: Noise,
         details=details,
         node_risk=replace(terms, sure=sure, variance=variance, posterior=posterior),
     )
+
+
+def _signals_below_noise(result: Denoised, n: int, noise: Noise) -> np.ndarray:
+    """Of each signal, whether sigma is too large for it: by a scale's energy, by the variance of all values, or by an impossible risk."""
+    total = noise.total(n) / noise.variance
+    energy = n * np.atleast_1d(result.details["noisy_variance"])
+    proven = noise.is_too_large(energy, total - total / n, tests=2)
+    scales = [bool(found) for found in np.atleast_1d(result.details.get("sigma_too_large", False))]
+    return proven | scales | ~(np.atleast_1d(result.risk) >= -IMPOSSIBLE * np.atleast_1d(result.risk_se))
 
 
 def _check_fit(settings: Settings) -> None:
@@ -327,15 +341,19 @@ def _check_fit(settings: Settings) -> None:
         raise ValueError(msg)
 
 
-def _check_settings(rule, beta, level, candidates, n_probes, law, seed):
-    """Complain before any work is done."""
-    sure_exponent(rule, beta)
-    choose("level", level, get_args(Level))
-    choose("candidates", candidates, get_args(Candidates))
-    choose("law", law, get_args(Law))
-    if n_probes is not None:
-        checked_count("n_probes", n_probes, 1)
-    checked_seed(seed)
+def check_settings(settings: Settings) -> None:
+    """Refuse settings that are wrong or do not go together, before any work is done."""
+    choose("method", settings.method, get_args(Method))
+    sure_exponent(settings.rule, settings.beta)
+    choose("level", settings.level, get_args(Level))
+    choose("candidates", settings.candidates, get_args(Candidates))
+    choose("law", settings.law, get_args(Law))
+    if settings.n_probes is not None:
+        checked_count("n_probes", settings.n_probes, 1)
+    checked_seed(settings.seed)
+    choose("nonnegative", settings.nonnegative, (True, False))
+    choose("refine", settings.refine, (True, False, None))
+    _check_fit(settings)
 
 
 def _values_and_sigma(graph: Graph, noisy, sigma, missing: Missing):
@@ -345,7 +363,7 @@ def _values_and_sigma(graph: Graph, noisy, sigma, missing: Missing):
     if isinstance(noisy, Noisy):
         noisy, sigma = noisy.opened(graph, sigma)
     values = graph.align(noisy, missing_ok=missing != "error")
-    if sigma is not None and ((hasattr(sigma, "index") and hasattr(sigma, "to_numpy")) or isinstance(sigma, dict)):
+    if is_labelled(sigma):
         sigma = graph.aligned("sigma", sigma)
     if missing != "error" and np.shape(sigma) == values.shape[:1] and np.asarray(sigma).dtype.kind == "f":
         lost = np.isnan(values).reshape(len(values), -1).any(axis=1)

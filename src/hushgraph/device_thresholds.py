@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from hushgraph._errors import InputError
 from hushgraph.arrays import namespace
 from hushgraph.kernels.gpu import OPTIONS, compiled, cupy
 from hushgraph.sure_bins import BINS, FINER, WORDS, least_of_rows
@@ -34,7 +35,7 @@ def least_sure_on_device(x, g, scale, variance: float, beta: float) -> np.ndarra
         return np.zeros(len(x))
     if x.shape[1] > MOST_VALUES:
         msg = f"a threshold on a GPU may be that of at most {MOST_VALUES:,} coefficients; got {x.shape[1]:,}; take level='scale', or pass arrays of NumPy"
-        raise ValueError(msg)
+        raise InputError(msg)
     rows = _Rows(x, g, scale, float(variance), float(beta))
     found, searched = rows.search()
     if searched.all():

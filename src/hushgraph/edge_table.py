@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from hushgraph._errors import InputError, Sentence
 from hushgraph.adjacency import checked_labels
 from hushgraph.checks import shown
 from hushgraph.names import Names
@@ -25,6 +26,9 @@ class EdgeTable(NamedTuple):
 
 ENDS = (("source", "target"), ("from", "to"), ("src", "dst"), ("u", "v"))  # how columns with the ends of edges are called
 PLACES = (("x", "y", "z"), ("lon", "lat"), ("x", "y"))  # how attributes with the place of a node are called
+# What a graph of ours says of itself as attributes in other packages and in GraphML, all text: labels are none, int or text; the edge
+# attribute that is an affinity; the node attributes that are coordinates, where they are not x and y.
+LABELS_HINT, WEIGHT_HINT, COORDS_HINT = "hushgraph_labels", "hushgraph_weight", "hushgraph_coords"
 LONGEST_LABEL = 4096  # characters
 MOST_LABEL_BYTES = 1 << 34
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}", re.ASCII)
@@ -55,7 +59,7 @@ def labels_of(names: Names, where) -> np.ndarray | None:
 
 
 def _too_long(longest: int, where) -> ValueError:
-    return ValueError(f"{where} has a node id of {longest} characters; expected short names; check that it is the right file")
+    return InputError(f"{where} has a node id of {longest} characters; expected short names; check that it is the right file")
 
 
 def label_kind(labels: np.ndarray | None, where) -> str:
@@ -67,7 +71,7 @@ def label_kind(labels: np.ndarray | None, where) -> str:
         return "none"
     if not kind:
         msg = f"{where} can keep labels that are all text or all integers of 63 bits, not these; relabel the graph: labels=[str(x) ...]"
-        raise ValueError(msg)
+        raise InputError(msg)
     return kind
 
 
@@ -146,15 +150,15 @@ def column_of(names: list[str], weight, distance, where) -> tuple[str | None, bo
     Not asked for anything, "weight" is taken where there is one; weight=False leaves it.
     """
     if weight is not None and weight is not False and distance is not None:
-        msg = f"give weight= (an affinity) or distance= (a length), not both; got {weight!r} and {distance!r}"
-        raise ValueError(msg)
+        msg = "give {weight=} (an affinity) or {distance=} (a length), not both; got {!r} and {!r}"
+        raise InputError(Sentence(msg, weight, distance))
     asked = distance if distance is not None else weight
     if asked is None or asked is False:
         return ("weight" if "weight" in names and asked is None else None), False
     name = str(asked) if isinstance(asked, int) else asked
     if not isinstance(name, str) or name not in names:
         msg = f"{where} has no edge column {shown(asked)}; it has {', '.join(map(repr, names[:20])) or 'none'}"
-        raise ValueError(msg)
+        raise InputError(msg)
     return name, distance is not None
 
 
@@ -168,7 +172,7 @@ def checked_value(text: str, *, is_distance: bool, is_loop: bool, where: str) ->
         return value
     expected = "a length, finite and above 0" if is_distance else "a weight, finite and at least 0 (0: no edge)"
     msg = f"{where} must have {expected}; got {shown(text)}; correct or leave out that edge"
-    raise ValueError(msg)
+    raise InputError(msg)
 
 
 def is_lonlat(crs) -> bool:

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from hushgraph._errors import InputError, Sentence
 from hushgraph.adjacency import affinities
 from hushgraph.checks import shown
 from hushgraph.edge_rows import RowForm, Rows, parse_rows
@@ -41,12 +42,12 @@ def read_edge_list(path: Path, *, delimiter: str | None, weight, distance) -> Ed
     if layout.integers:
         rows, fault = _integer_rows(path, layout)
         if fault and delimiter is None:
-            raise ValueError(_first_fault(path, fault, layout))
+            raise InputError(_first_fault(path, fault, layout))
         if not fault:
             table = _table(rows, layout)
             if layout.stated is not None and len(rows.ids) != layout.stated:
                 msg = f"{path} says it has {layout.stated} edges, but has {len(rows.ids)} lines of them; it is truncated or was edited; get it again"
-                raise ValueError(msg)
+                raise InputError(msg)
             return table
     plain = None if layout.integers else _read_plain_text_ids(path, layout)
     return plain or _read_text_ids(path, layout, delimiter)
@@ -71,19 +72,19 @@ def _layout(path: Path, delimiter: str | None, weight, distance) -> Layout:
         break
     if first is None and names is None:
         msg = f"{path} holds no edges; expected two node ids a line; check that it was copied whole"
-        raise ValueError(msg)
+        raise InputError(msg)
     width = len(first[2] or []) if first and names is None else len(names or [])
     ends = _ends(names) if names else None
     integers = first is None or _starts_with_integers(first[1], first[2], ends or (0, 1), delimiter)
     if first and names is None and (not integers or width < 2):
-        raise ValueError(_no_header(path, *first[:2], delimiter))
+        raise InputError(_no_header(path, *first[:2], delimiter))
     columns = names or [str(i) for i in range(width)]
     if first and names is None and width > 2 and weight is None and distance is None:
         msg = (
-            f"line {first[0]} of {path} must be two integer node ids; got {shown(first[1].strip())}; if a further column is a "
-            "weight say weight=2 (or distance=2), counting from 0; weight=False leaves it"
+            "line {} of {} must be two integer node ids; got {}; if a further column is a weight say {weight=2} (or {distance=2}), "
+            "counting from 0; {weight=False} leaves it"
         )
-        raise ValueError(msg)
+        raise InputError(Sentence(msg, first[0], path, shown(first[1].strip())))
     others = [name for i, name in enumerate(columns) if i not in (ends or (0, 1))]
     value, is_distance = column_of(others, weight, distance, path)
     place, separator = -1 if value is None else columns.index(value), ord(delimiter) if delimiter else 0
@@ -122,10 +123,11 @@ def _starts_with_integers(line: str, fields: list[str] | None, ends: tuple[int, 
 def _no_header(path: Path, number: int, line: str, delimiter: str | None) -> str:
     if delimiter is None:
         return f"line {number} of {path} must be two integer node ids; got {shown(line.strip())}; the file is truncated or garbled"
-    return (
-        f"line {number} of {path} must name the columns, source{delimiter}target say, or be an edge of two integer node ids; got "
-        f"{shown(line.strip())}; add a first line with names, or say which delimiter= it has"
+    expected = (
+        "line {} of {} must name the columns, source{}target say, or be an edge of two integer node ids; got {}; add a first line with "
+        "names, or say which {delimiter=} it has"
     )
+    return Sentence(expected, number, path, delimiter, shown(line.strip()))
 
 
 # ---- integer ids ----------------------------------------------------------------------------------------------------
@@ -214,14 +216,14 @@ def _read_text_ids(path: Path, layout: Layout, delimiter: str | None) -> EdgeTab
         where = f"line {number} of {path}"
         if len(row) != form.n_fields:
             msg = f"{where} has {len(row)} fields where {form.n_fields} are expected; the file is truncated or garbled"
-            raise ValueError(msg)
+            raise InputError(msg)
         ends = row[form.source], row[form.target]
         if layout.integers and not all(is_integer(end.strip()) or (end == "" and i) for i, end in enumerate(ends)):
             msg = f"{where} must be two integer node ids, as on the lines before; got {shown(ends)}; put ids that are text into quotation marks"
-            raise ValueError(msg)
+            raise InputError(msg)
         if not ends[0]:
             msg = f"{where} has no source; only the target may be empty, where a line states a node"
-            raise ValueError(msg)
+            raise InputError(msg)
         keys = (int(ends[0]), int(ends[1] or ends[0])) if layout.integers else (ends[0], ends[1] or ends[0])
         pairs.append((places.setdefault(keys[0], len(places)), places.setdefault(keys[1], len(places))))
         alone.append(not ends[1])
@@ -259,7 +261,7 @@ def csv_rows(path: Path, delimiter: str, header: int) -> Iterator[tuple[int, lis
         if row is None:
             return
         yield at[0], row
-    raise ValueError(fault)
+    raise InputError(fault)
 
 
 # ---- writing --------------------------------------------------------------------------------------------------------
@@ -300,6 +302,6 @@ def quoted(name: str, delimiter: str) -> str:
     """A text as a field that reads as this text and as no number."""
     if not name or "\n" in name or "\r" in name or len(name) > 4096:
         msg = f"CSV cannot keep the label {shown(name)}: it is empty, long or has a line break; write .npz or .parquet, or relabel"
-        raise ValueError(msg)
+        raise InputError(msg)
     special = is_integer(name) or name != name.strip() or name[0] == "#" or delimiter in name or '"' in name
     return '"' + name.replace('"', '""') + '"' if special else name

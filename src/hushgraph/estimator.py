@@ -6,26 +6,35 @@ import warnings
 
 import numpy as np
 
-from hushgraph.checks import refuse_device
-from hushgraph.denoise import Method, denoise
+from hushgraph.checks import by_label, checked_sigma, refuse_device
+from hushgraph.datasets import path
+from hushgraph.denoise import Method, check_settings, denoise
 from hushgraph.graph import Graph, checked_graph
+from hushgraph.interop import node_names
+from hushgraph.labelled import is_labelled
+from hushgraph.result import Denoised
 from hushgraph.risk import Law, estimate_sigma
+from hushgraph.sgwt import Settings
 from hushgraph.shrink import Rule
 
 try:
     from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
     from sklearn.utils.validation import check_is_fitted, validate_data
 except ImportError as error:
-    msg = "WaveletDenoiser needs scikit-learn: pip install 'hushgraph[sklearn]'"
+    msg = "WaveletDenoiser needs scikit-learn 1.6 or newer: pip install --upgrade 'hushgraph[sklearn]'"
     raise ImportError(msg) from error
 
 
 class WaveletDenoiser(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Denoise each row of X, a signal with one feature per node of the graph.
 
+    Columns of a DataFrame are matched to the labels of the graph, in whatever order they come, and refused if they are other labels; the
+    columns of the result are in the order of X. Arrays go by position, and so do columns with text names if the graph has no labels.
+
     Parameters
     ----------
-    graph : Graph
+    graph : Graph, optional
+        If not given, features follow each other in a row, as the values of a time series do: each is joined to the next one.
     sigma : float or (n,) array, optional
         Standard deviation of the noise; estimated from all rows in `fit` if not given.
     method, rule, beta, n_probes, law, seed, nonnegative, refine
@@ -33,16 +42,19 @@ class WaveletDenoiser(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     Attributes
     ----------
+    graph_ : the graph used
     sigma_ : the noise level used
-    risk_, risk_se_ : estimated squared error of each row transformed last, and its standard error
 
     Examples
     --------
     >>> import numpy as np, hushgraph as hg
     >>> graph = hg.datasets.grid(8, 8)
     >>> X = np.random.default_rng(0).normal(5, 1, (3, 64))
-    >>> hg.WaveletDenoiser(graph, sigma=1.0).fit_transform(X).shape
+    >>> denoiser = hg.WaveletDenoiser(graph, sigma=1.0).fit(X)
+    >>> denoiser.transform(X).shape
     (3, 64)
+    >>> denoiser.score(X) > -1.0  # the squared error of a value is below that of the noise
+    True
     """
 
     def __init__(
@@ -71,46 +83,60 @@ class WaveletDenoiser(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.refine = refine
 
     def fit(self, X, y=None):
-        """Check X against the graph and settle the noise level."""
+        """Check the settings and X against the graph, and settle the noise level; `y` is ignored."""
         refuse_device(X=X)
-        X = validate_data(self, X, dtype=[np.float64, np.float32])
-        if self.graph is None:
-            msg = "WaveletDenoiser needs the graph its features live on: WaveletDenoiser(graph)"
+        values = validate_data(self, X, dtype=[np.float64, np.float32])
+        self.graph_ = path(values.shape[1]) if self.graph is None else checked_graph(self.graph)
+        if values.shape[1] != self.graph_.n:
+            msg = f"X needs one column per node: expected (n_signals, {self.graph_.n}), got {values.shape}; rows are signals here"
             raise ValueError(msg)
-        if X.shape[1] != checked_graph(self.graph).n:
-            msg = f"X needs one column per node: expected (n_signals, {self.graph.n}), got {X.shape}; rows are signals here"
-            raise ValueError(msg)
-        names = getattr(self, "feature_names_in_", None)
-        if names is not None and self.graph.labels is not None and not np.array_equal(names, self.graph.labels):
-            msg = "the columns of X must be the labels of the graph, in its order; pass X[graph.labels]"
-            raise ValueError(msg)
-        self.sigma_ = self.sigma
+        order = self._node_columns(X)
+        none = {"frame": None, "weights": None, "level": "scale", "candidates": "all"}
+        check_settings(Settings(**none, **self._settings()))
         if self.sigma is None:
-            self.sigma_ = estimate_sigma(self.graph, X.T)
+            self.sigma_ = estimate_sigma(self.graph_, values[:, order].T)
             warnings.warn(f"sigma was not given; estimated as {self.sigma_:.6g} from the finest scale", stacklevel=2)
-        self._denoise(X[:1], sigma=self.sigma_)  # refuses a bad setting
+        else:
+            sigma = self.graph_.aligned("sigma", self.sigma) if is_labelled(self.sigma) else self.sigma
+            self.sigma_ = checked_sigma(sigma, self.graph_.n)
         return self
 
     def transform(self, X):
-        """The denoised rows."""
+        """Return the denoised rows."""
+        order, result = self._denoise(X)
+        signals = np.empty(result.signal.shape[::-1], dtype=result.signal.dtype)
+        signals[:, order] = result.signal.T
+        return signals
+
+    def risk(self, X) -> tuple[np.ndarray, np.ndarray]:
+        """Return the estimated total squared error of each denoised row (signal-domain SURE), and its standard error."""
+        result = self._denoise(X)[1]
+        return result.risk, result.risk_se
+
+    def score(self, X, y=None) -> float:
+        """Return minus the estimated mean squared error of a denoised value: larger is better, and no truth is needed.
+
+        It compares methods and their settings at one noise level, in GridSearchCV, say. It says nothing about sigma, which it takes for
+        granted: give it, or leave it to `fit`. `y` is ignored; `hushgraph.mse` compares with a truth.
+        """
+        return -float(np.mean(self.risk(X)[0])) / self.graph_.n
+
+    def _settings(self) -> dict:
+        names = ("method", "rule", "beta", "n_probes", "law", "seed", "nonnegative", "refine")
+        return {name: getattr(self, name) for name in names}
+
+    def _node_columns(self, X) -> np.ndarray:
+        """The column of X that belongs to each node."""
+        columns, position = list(getattr(X, "columns", ())), np.arange(self.graph_.n)
+        nameless = self.graph is None or (self.graph.labels is None and all(isinstance(name, str) for name in columns))
+        if not columns or nameless:
+            return position
+        return by_label("the columns of X", node_names(self.graph_), columns, position)
+
+    def _denoise(self, X) -> tuple[np.ndarray, Denoised]:
+        """(the column of X that belongs to each node, the rows denoised as columns in node order)."""
         check_is_fitted(self, "sigma_")
         refuse_device(X=X)
-        X = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
-        result = self._denoise(X, sigma=self.sigma_)
-        self.risk_, self.risk_se_ = result.risk, result.risk_se
-        return np.ascontiguousarray(result.signal.T)
-
-    def _denoise(self, X, sigma=None):
-        return denoise(
-            self.graph,
-            X.T,
-            sigma=sigma,
-            method=self.method,
-            rule=self.rule,
-            beta=self.beta,
-            n_probes=self.n_probes,
-            law=self.law,
-            seed=self.seed,
-            nonnegative=self.nonnegative,
-            refine=self.refine,
-        )
+        values = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
+        order = self._node_columns(X)
+        return order, denoise(self.graph_, values[:, order].T, sigma=self.sigma_, **self._settings())

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from hushgraph._errors import InputError, InputTypeError
 from hushgraph.checks import checked_count, choose
 from hushgraph.frame import Bands, ChebyshevFrame, Frame
 from hushgraph.partition import partition
@@ -88,7 +89,7 @@ def plot_frame(frame: ChebyshevFrame, *, log: bool | None = None, title: str | N
     """
     if not isinstance(checked_frame(frame), ChebyshevFrame):
         msg = "plot_frame shows polynomials, and an exact frame has none: its filters are the ideal ones; use plot_partition"
-        raise TypeError(msg)
+        raise InputTypeError(msg)
     log = _wants_log(frame.bands, log)
     x = _spectrum(frame.bands, frame.lambda_upper, log)
     rho, ideal = frame.filters(x), frame.bands.filters(x)
@@ -141,7 +142,7 @@ def plot_scales(
     F = analyze(frame, signal)
     if F.ndim != 2:
         msg = f"the maps show one signal: expected ({graph.n},), got {(graph.n, *F.shape[2:])}; pick a column"
-        raise ValueError(msg)
+        raise InputError(msg)
     columns = min(3 if len(F) in (3, 5, 6) else 4, len(F)) if columns is None else checked_count("columns", columns, 1)
     columns, titles = min(columns, len(F)), [f"scale {j}:  {words}" for j, words in enumerate(_band_words(frame))]
     size = map_size(graph, columns, -(-len(F) // columns), 2.5, suptitle, attribution)

@@ -20,13 +20,14 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
 from hushgraph.arrays import namespace, on_device, on_host
 from hushgraph.chebyshev import chebyshev_coefficients
 from hushgraph.frame import MEAN_DEGREE, ChebyshevFrame, chebyshev_frame
 from hushgraph.graph import Graph
 from hushgraph.kernels.cpu import cores_for
+from hushgraph.kernels.threads import parallel_njit
 from hushgraph.local_noise import smooth_weights
 from hushgraph.risk import Law, default_probes, probes
 from hushgraph.sgwt import Noise
@@ -196,7 +197,7 @@ def _accumulate_on_device(eps, rows, n_scales: int, share: float, fresh: bool, s
         part[:] = share * terms.sum(axis=0) + (0.0 if fresh else part)
 
 
-@njit(cache=True, parallel=True)
+@parallel_njit()
 def accumulate(eps, rows, n_scales, share, fresh, sums):
     """Adds that share of (rho_j eps)^2, (eps - P eps)^2, (P eps) (rho_j eps) and eps (eps - P eps) of each probe."""
     n_rows = rows.shape[1]

@@ -12,6 +12,7 @@ from typing import Literal, get_args
 import numpy as np
 from scipy import linalg
 
+from hushgraph._errors import InputError
 from hushgraph.chebyshev import chebyshev_coefficients, chebyshev_values, checked_degree, frame_bounds
 from hushgraph.checks import checked_count, checked_number, choose
 from hushgraph.graph import Graph, LaplacianKind, checked_graph
@@ -81,7 +82,7 @@ class ChebyshevFrame:
 
 @dataclass(frozen=True, eq=False)
 class ExactFrame:
-    """Frame from the full eigendecomposition of the (symmetric) Laplacian."""
+    """Frame from the full eigendecomposition of the (symmetric) Laplacian; the last bits depend on the threads of LAPACK and BLAS."""
 
     graph: Graph
     laplacian: LaplacianKind
@@ -188,7 +189,7 @@ def exact_frame(
     """Tight wavelet frame from the eigendecomposition, for graphs of up to some thousand nodes (n^3 time, n^2 memory)."""
     if checked_graph(graph).n > MAX_EXACT_NODES:
         msg = f"an exact frame of {graph.n} nodes needs {8e-9 * graph.n**2:.0f} GB; use chebyshev_frame above {MAX_EXACT_NODES}"
-        raise ValueError(msg)
+        raise InputError(msg)
     values, vectors = eigenpairs(graph, laplacian)
     unit = _unit(graph, laplacian, rescale)
     values = unit * values
@@ -240,7 +241,7 @@ def _bands(lambda_max, base, plateau, c, low_scales, n_scales) -> Bands:
     reach = count_scales(lambda_max * base**low_scales, base=base)
     if n_scales is None and reach > MAX_SCALES:
         msg = f"base={base:g} and low_scales={low_scales} make {reach} scales, and at most {MAX_SCALES} make sense; raise base or give n_scales"
-        raise ValueError(msg)
+        raise InputError(msg)
     if n_scales is None:
         n_scales = reach
     else:
@@ -267,7 +268,7 @@ def _degree_for(bands: Bands, upper: float, damping, tightness: float) -> int:
             )
             ways += ["damping=None"] * (damping is not None) + ["a larger tightness"]
             msg = f"no degree up to {MAX_DEGREE} reaches tightness {tightness:g} (defect {defect(MAX_DEGREE):.2g}); try {', '.join(ways)}"
-            raise ValueError(msg)
+            raise InputError(msg)
         degree = min(2 * degree, MAX_DEGREE)
     shortest = degree // 2
     while degree - shortest > max(1, degree // 10):

@@ -23,6 +23,7 @@ from hushgraph.columns import Observation
 from hushgraph.filters import PILOT
 from hushgraph.kernels import gpu
 from hushgraph.kernels.cpu import cores_for
+from hushgraph.kernels.threads import parallel_njit
 from hushgraph.sums import BLOCK, block_dots, block_sum, block_sum_of, blocks, dot
 
 STEEPNESS = 2.0  # of the gate
@@ -73,7 +74,7 @@ def opened(p, mean: float, spread: float) -> tuple[Any, Any, Any]:
     return gate, z, STEEPNESS / spread * gate * (1 - gate) if per_spread(mean, spread) else np.zeros_like(z)
 
 
-@njit(cache=True, parallel=True)
+@parallel_njit()
 def _moves(cross, rho, z, slope, shift, stretch, out):
     for i in prange(len(z)):
         for j in range(len(out)):
@@ -173,7 +174,7 @@ def _james_stein(x, limit):
     return alive * (x * (1 - r * r)), alive * (1 + r * r)
 
 
-@njit(cache=True, parallel=True, error_model="numpy")
+@parallel_njit(error_model="numpy")
 def _shrink(w, scale, thresholds, weights, gate, moves, kept, parts):
     for block in prange(len(parts)):
         lo, hi = block * BLOCK, min((block + 1) * BLOCK, w.shape[1])
@@ -196,7 +197,7 @@ def _shrink(w, scale, thresholds, weights, gate, moves, kept, parts):
                 parts[block, k, j] = dot(terms, ones)
 
 
-@njit(cache=True, parallel=True, error_model="numpy")
+@parallel_njit(error_model="numpy")
 def _move(w, scale, thresholds, a, rows, out, gate, z, slope, smooth, shift, stretch):
     for block in prange((w.shape[1] + BLOCK - 1) // BLOCK):
         lo, hi = block * BLOCK, min((block + 1) * BLOCK, w.shape[1])

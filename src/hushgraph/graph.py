@@ -6,8 +6,8 @@ L = D - W, L_norm = D^-1/2 L D^-1/2, L_rw = D^-1 L (paper, Sec. II-A and II-C); 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, Literal, get_args
 
@@ -25,15 +25,15 @@ from hushgraph.adjacency import (
     checked_weights,
     node_count,
 )
-from hushgraph.checks import as_array, by_label, checked_number, checked_real_array, checked_size, choose, is_count
+from hushgraph.checks import as_array, checked_number, checked_real_array, checked_size, choose, is_count
 from hushgraph.edge_table import EdgeTable, checked_names
-from hushgraph.interop import geopandas_edges, igraph_edges, networkx_edges, node_names, pyg_edges
+from hushgraph.interop import USUAL_AXES, geopandas_edges, igraph_edges, networkx_edges, node_names, pyg_edges
 from hushgraph.kernels.layout import Layout, prepare
+from hushgraph.labelled import in_node_order, is_labelled
 from hushgraph.spectrum import Spectrum, laplacian_spectrum
 from hushgraph.symmetric import SymmetricRows, symmetric_rows
 
 LaplacianKind = Literal["combinatorial", "normalized", "random_walk"]
-METRES_PER_DEGREE = 111_320.0, 110_540.0  # of longitude at the equator, of latitude
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,12 +129,12 @@ class Graph:
 
     @classmethod
     def from_networkx(
-        cls, G, *, weight=None, distance=None, duplicates: Duplicates = "error", coords=("x", "y"), crs=None
+        cls, G, *, weight=None, distance=None, duplicates: Duplicates = "error", coords=USUAL_AXES, crs=None
     ) -> Graph:
         """Graph from any networkx graph, OSMnx street networks included; node names become labels.
 
-        Unweighted by default; directions are united, parallel edges are one edge, self-loops are dropped.
-        `weight` names an edge attribute that is an affinity; `distance` names one that is a length d, which becomes
+        Unweighted by default, unless `interop.to_networkx` made it: then weights are as they were, and weight=False leaves them out.
+        Directions are united, parallel edges are one edge, self-loops are dropped. `weight` names an edge attribute that is an affinity; `distance` names one that is a length d, which becomes
         the affinity mean(d) / d. `coords` names node attributes; they are used when every node has them. They are
         longitude and latitude if `crs` or the graph's own attribute "crs" says so (EPSG:4326).
         """
@@ -142,27 +142,34 @@ class Graph:
         return cls.from_table(table, duplicates=duplicates)
 
     @classmethod
-    def from_igraph(cls, g, *, weight=None, distance=None, duplicates: Duplicates = "error", coords=None, crs=None) -> Graph:
-        """Graph from an igraph.Graph; vertex names, if any, become labels. Same meaning as `from_networkx`."""
+    def from_igraph(cls, g, *, weight=None, distance=None, duplicates: Duplicates = "error", coords=USUAL_AXES, crs=None) -> Graph:
+        """Graph from an igraph.Graph; vertex names, if any, become labels.
+
+        Same meaning as `from_networkx`: `coords` names vertex attributes, which are used when every vertex has them; or it is an (n, 2) or
+        (n, 3) array.
+        """
         table = igraph_edges(g, weight=weight, distance=distance, coords=coords, crs=crs)
         return cls.from_table(table, duplicates=duplicates)
 
     @classmethod
     def from_geopandas(
-        cls, edges, *, weight=None, distance=None, tolerance: float = 0.0, duplicates: Duplicates = "error"
+        cls, edges, *, nodes=None, weight=None, distance=None, tolerance: float = 0.0, duplicates: Duplicates = "error"
     ) -> Graph:
-        """Graph from a GeoDataFrame of LineStrings; nodes are their ends, in the order in which they are met.
+        """Graph from a GeoDataFrame of LineStrings; nodes are their ends, in the order in which they are met, or those of `nodes`.
 
         Parameters
         ----------
         edges : geopandas.GeoDataFrame
             Its own crs says whether coordinates are longitude and latitude (EPSG:4326).
+        nodes : geopandas.GeoDataFrame, optional
+            Points with labels as their index; edges name two of them as source and target, or u and v, in columns or in their index, as
+            those of `interop.to_geopandas` and of OSMnx do. Ends of lines are not looked at then.
         weight, distance : str, optional
             A column with affinities or lengths, as for `from_networkx`; distance="geometry" takes the lengths of the lines.
         tolerance : float
             Ends no further apart than this, in the unit of the coordinates, are one node; 0: only equal ones.
         """
-        table = geopandas_edges(edges, weight=weight, distance=distance, tolerance=tolerance)
+        table = geopandas_edges(edges, nodes=nodes, weight=weight, distance=distance, tolerance=tolerance)
         return cls.from_table(table, duplicates=duplicates)
 
     @classmethod
@@ -304,9 +311,35 @@ class Graph:
         return self.memo[key]
 
     def free_device(self) -> None:
-        """Give back the memory that this graph holds on a GPU; the next call that needs it there uploads it again."""
-        for key in [key for key in self.memo if "device" in str(key)]:
-            del self.memo[key]
+        """Give back the memory that this graph, and the products and parts kept with it, hold on a GPU.
+
+        The next call that needs it there uploads it again.
+        """
+        for key, value in list(self.memo.items()):
+            if "device" in str(key):
+                del self.memo[key]
+            for part in value if isinstance(value, tuple) else (value,):
+                if isinstance(part, Graph):
+                    part.free_device()
+
+    def forget(self) -> None:
+        """Give back the memory of everything that was worked out for this graph, here and on a GPU.
+
+        That is degrees, row orders, spectra, eigenvectors, filters, surroundings, products with paths and parts without missing values. The
+        graph itself stays; what is needed again is worked out again, with the same bits.
+
+        Examples
+        --------
+        >>> import hushgraph as hg
+        >>> graph = hg.datasets.grid(20, 20)
+        >>> bound = graph.lambda_upper
+        >>> graph.forget()
+        >>> graph.lambda_upper == bound
+        True
+        """
+        self.memo.clear()
+        for name in self.__dict__.keys() - {own.name for own in fields(self)}:
+            del self.__dict__[name]  # cached properties
 
     @cached_property
     def root_degrees(self) -> np.ndarray:
@@ -356,17 +389,15 @@ class Graph:
     def align(self, signal, *, missing_ok: bool = False) -> np.ndarray:
         """Values in node order, shape (n,) or (n, m), float32 or float64.
 
-        Plain arrays go by position; pandas objects and dicts are matched to `labels`, or to 0..n-1 without labels.
+        Plain arrays go by position. Mappings, Series and DataFrames of pandas (by their index), DataArrays of xarray (by the index of the
+        dimension "node", or else of the first) and tables of polars and pyarrow (by their column "node") are matched to `labels`, or to 0..n-1
+        without labels; a missing or extra label is an error.
         """
         return self.aligned("signal", signal, missing_ok=missing_ok)
 
     def aligned(self, name: str, signal, *, missing_ok: bool = False) -> np.ndarray:
         """`align` of something that errors call by that name."""
-        if isinstance(signal, Mapping):
-            signal = by_label(name, node_names(self), list(signal), checked_real_array(name, list(signal.values())))
-        elif hasattr(signal, "index") and hasattr(signal, "to_numpy"):
-            signal = by_label(name, node_names(self), list(signal.index), checked_real_array(name, _numbers_of(signal)))
-        values = checked_real_array(name, signal)
+        values = checked_real_array(name, in_node_order(name, signal, node_names(self)) if is_labelled(signal) else signal)
         if values.ndim not in (1, 2) or values.shape[0] != self.n:
             hint = "; pass Y.T if signals are rows" if values.ndim == 2 and values.shape[1] == self.n else ""
             msg = f"{name} needs one row per node: expected ({self.n},) or ({self.n}, m), got {values.shape}{hint}"
@@ -376,13 +407,6 @@ class Graph:
             raise ValueError(msg)
         hint = "; clean them, or see missing='drop' and 'fill' of denoise"
         return checked_size(name, values, missing_ok=missing_ok, hint=hint, rows=lambda: node_names(self))
-
-
-def _numbers_of(table) -> np.ndarray:
-    """Values of a Series or DataFrame; pandas' own integers and floats may hold NA, which becomes NaN."""
-    values = table.to_numpy()
-    kinds = {getattr(dtype, "kind", "O") for dtype in (table.dtypes if table.ndim == 2 else [table.dtype])}
-    return table.to_numpy(dtype=np.float64, na_value=np.nan) if values.dtype == object and kinds <= set("fiub") else values
 
 
 def checked_graph(graph) -> Graph:

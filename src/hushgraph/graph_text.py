@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from hushgraph._errors import InputError
 from hushgraph.adjacency import affinities
 from hushgraph.checks import shown
 from hushgraph.edge_table import (
@@ -61,11 +62,11 @@ class Collected:
         if len(set(self.order)) != n:
             twice = next(self.names[k] for k, number in enumerate(self.order) if rank[number] != k)
             msg = f"{self.path} has node {shown(twice)} twice; node ids must be unique"
-            raise ValueError(msg)
+            raise InputError(msg)
         if n < len(self.numbers):
             unknown = next(key for key, number in self.numbers.items() if rank[number] < 0)
             msg = f"{self.path} has an edge to {shown(unknown)}, which is no node of it; it is truncated or was edited"
-            raise ValueError(msg)
+            raise InputError(msg)
         pairs = rank[np.array(self.edges, dtype=np.int64).reshape(-1, 2)]
         seen = list(dict.fromkeys(name for attributes in self.attributes for name in attributes))
         value, is_distance = column_of(seen, self._weight, self._distance, self.path)
@@ -90,7 +91,7 @@ class Collected:
                     coords = np.full((1, 1), np.nan)
                 if not np.isfinite(coords).all():
                     msg = f"{self.path} has nodes whose {' and '.join(axes)} are no finite numbers; correct them, or leave them out"
-                    raise ValueError(msg)
+                    raise InputError(msg)
                 return coords
         return None
 
@@ -102,7 +103,7 @@ def labels_of_ids(ids: list[str], path: Path, kind: str | None = None) -> np.nda
     if not all(map(is_integer, ids)):
         if kind in ("int", "none"):
             msg = f"{path} says its node ids are integers, but not all are; it was edited"
-            raise ValueError(msg)
+            raise InputError(msg)
         return text_labels(ids, path)
     numbers = np.array(list(map(int, ids)), dtype=np.int64)
     return None if kind != "int" and np.array_equal(numbers, np.arange(len(ids))) else numbers
@@ -125,18 +126,18 @@ def read_gml(path: Path, *, weight, distance) -> EdgeTable:
         elif kind == "node":
             if not is_integer(values.get("id", "")):
                 msg = f"the node that ends on line {line} of {path} has no integer id; the file is garbled"
-                raise ValueError(msg)
+                raise InputError(msg)
             labels.append(values.get("label"))
             found.add_node(int(values["id"]), int(values["id"]), values, line)
         elif not all(is_integer(values.get(end, "")) for end in ("source", "target")):
             msg = f"the edge that ends on line {line} of {path} has no integer source and target; the file is garbled"
-            raise ValueError(msg)
+            raise InputError(msg)
         else:
             value = {name: text for name, text in values.items() if name == found.wanted}
             found.add_edge((int(values["source"]), int(values["target"])), value, line)
     if not inside:
         msg = f"{path} must be GML, which begins with 'graph ['; it is empty or something else"
-        raise ValueError(msg)
+        raise InputError(msg)
     given = [label for label in labels if label is not None]
     if len(given) == len(labels) and any(label.startswith('"') for label in given):
         return found.table(text_labels([html.unescape(label.strip('"')) for label in given], path), None)
@@ -160,7 +161,7 @@ def _gml_items(path: Path) -> Iterator[tuple[str, dict[str, str], int]]:
                 yield name, values, line
         elif token in "[]" or (key is None and token.startswith('"')):
             msg = f"line {line} of {path} is no GML: {shown(token)} is out of place; the file is truncated or garbled"
-            raise ValueError(msg)
+            raise InputError(msg)
         elif key is None:
             key = token
         else:
@@ -169,7 +170,7 @@ def _gml_items(path: Path) -> Iterator[tuple[str, dict[str, str], int]]:
             key = None
     if stack or key is not None:
         msg = f"{path} ends within its graph after line {line}; it is truncated; copy or download it again"
-        raise ValueError(msg)
+        raise InputError(msg)
 
 
 def _gml_tokens(path: Path) -> Iterator[tuple[str, int]]:
@@ -190,4 +191,4 @@ def _gml_tokens(path: Path) -> Iterator[tuple[str, int]]:
         held, size = [], 0
     if within:
         msg = f"{path} ends within quotation marks, or has a text of many megabytes; it is truncated or garbled"
-        raise ValueError(msg)
+        raise InputError(msg)

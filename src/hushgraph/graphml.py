@@ -11,21 +11,33 @@ import re
 from itertools import chain
 from pathlib import Path
 from xml.parsers import expat
-from xml.sax.saxutils import escape, quoteattr
+from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
+from hushgraph._errors import InputError
 from hushgraph.adjacency import affinities, check_all_given
 from hushgraph.checks import shown
 from hushgraph.edge_rows import integers_of
-from hushgraph.edge_table import PLACES, EdgeTable, checked_value, column_of, is_lonlat, label_kind, labels_of
+from hushgraph.edge_table import (
+    COORDS_HINT,
+    LABELS_HINT,
+    PLACES,
+    WEIGHT_HINT,
+    EdgeTable,
+    checked_value,
+    column_of,
+    is_lonlat,
+    label_kind,
+    labels_of,
+)
 from hushgraph.graph_text import Collected, labels_of_ids
 from hushgraph.graphml_rows import NOT_PLAIN, NOT_WANTED, Keys, PlainRows, plain_rows
 from hushgraph.text_files import CUT_SHORT, large_blocks, pieces
 
 _LONGEST = 1 << 26  # bytes without the end of an element
 _LARGE = 1 << 18  # bytes; below that the XML parser is done before the other way would be compiled
-_LABELS = "hushgraph_labels"  # data of the graph: none, int or text
+_NAMES = "name", "id"  # data of nodes that are their names, in files of igraph
 _AXES = tuple(dict.fromkeys(axis for axes in PLACES for axis in axes))
 
 
@@ -44,6 +56,7 @@ class _GraphML:
         self.keys: dict[str, tuple[str, str]] = {}
         self.defaults: dict[tuple[str, str], str] = {}
         self.graph: dict[str, str] = {}
+        self.names: list[str | None] = []  # of nodes, where igraph wrote the file and their ids are its own numbers
         self.open: list[tuple[str, dict[str, str], dict[str, str]]] = []  # (element, its attributes, its data)
         self.key: tuple[str, str] | None = None
         self.text: list[str] | None = None
@@ -112,6 +125,7 @@ class _GraphML:
             self.graph |= data
         elif kind == "node":
             self.found.add_node(attributes["id"], attributes["id"], data, line)
+            self.names.append(next((data[name] for name in _NAMES if name in data), None))
         else:
             self.found.add_edge((attributes["source"], attributes["target"]), data, line)
 
@@ -144,9 +158,19 @@ def read_xml(path: Path, *, weight, distance) -> EdgeTable:
     if not fault and reader.root != "graphml":
         fault = f"{path} must be GraphML; its outermost element is {shown(reader.root)}"
     if fault:
-        raise ValueError(fault)
-    labels = labels_of_ids(reader.found.names, path, reader.graph.get(_LABELS))
+        raise InputError(fault)
+    names = _names_from_igraph(reader) or reader.found.names
+    labels = labels_of_ids(names, path, reader.graph.get(LABELS_HINT))
     return reader.found.table(labels, "lonlat" if is_lonlat(reader.graph.get("crs")) else None)
+
+
+def _names_from_igraph(reader: _GraphML) -> list[str] | None:
+    """Names of nodes in a file of igraph, which numbers its nodes n0, n1, ... and keeps their names, or the ids of a file it read, as data."""
+    numbered = all(name == f"n{k}" for k, name in enumerate(reader.found.names))
+    names = [name for name in reader.names if name is not None]
+    if numbered and not names and reader.graph.get(LABELS_HINT) == "none":
+        return list(map(str, range(len(reader.names))))
+    return names if numbered and len(set(names)) == len(reader.names) else None
 
 
 # ---- megabytes at a time --------------------------------------------------------------------------------------------
@@ -164,6 +188,9 @@ def read_plain(path: Path, *, weight, distance) -> EdgeTable | None:
         start = min((place for place in map(first.find, (b"<node", b"<edge")) if place >= 0), default=0)
         reader = _around(first[:start], b"</graph></graphml>", _GraphML(path, weight, distance))
         names = {name for _, name in reader.keys.values()}
+        named = any(whose != "edge" and name in _NAMES for whose, name in reader.keys.values())
+        if named and first[start:].startswith(b'<node id="n0"'):
+            return None  # of igraph: labels may be data
         axes = [axis for axis in _AXES if axis in names]
         rows = plain_rows(chain([first[start:]], blocks), _roles(reader, axes), len(axes))
         if rows is None:
@@ -205,7 +232,7 @@ def _plain_table(rows: PlainRows, axes: list[str], reader: _GraphML, weight, dis
         raise _NotPlainError  # a node twice, or an edge to none
     rank = np.empty(n, dtype=np.int64)
     rank[rows.nodes] = np.arange(n)
-    labels = _plain_labels(rows, reader.graph.get(_LABELS), reader.path)
+    labels = _plain_labels(rows, reader.graph.get(LABELS_HINT), reader.path)
     pairs = rank[rows.edges]
     weights = _plain_weights(rows, pairs, reader, weight, distance)
     coords = _plain_coords(rows, axes, reader) if n else None
@@ -266,23 +293,37 @@ def _number(text: str | None) -> float:
 # ---- writing --------------------------------------------------------------------------------------------------------
 
 
-def write_graphml(file, table: EdgeTable):
-    """Nodes with their places, edges with their weights; ids are the labels."""
+def write_graphml(file, table: EdgeTable, *, for_osmnx: bool = False):
+    """Nodes with their places, edges with their weights; ids are the labels.
+
+    OSMnx wants values that are declared as text, and edges in both directions.
+    """
+    number, direction = ("string", "directed") if for_osmnx else ("double", "undirected")
+    if for_osmnx:
+        both, twice = (
+            np.concatenate([table.pairs, table.pairs[:, ::-1]]),
+            None if table.weights is None else np.tile(table.weights, 2),
+        )
+        table = table._replace(pairs=both, weights=twice)
     kind = label_kind(table.labels, "GraphML")
     names = list(map(str, range(table.n) if table.labels is None else table.labels.tolist()))
     if kind == "text" and any(map(_forbidden.search, names)):
         msg = "GraphML cannot keep labels with control characters; write .npz or .parquet, or relabel"
-        raise ValueError(msg)
+        raise InputError(msg)
     quoted = [quoteattr(name, {"\n": "&#10;", "\r": "&#13;", "\t": "&#9;"}) for name in names]
     axes = "" if table.coords is None else "xyz"[: table.coords.shape[1]]
-    keys = [(axis, "node", axis, "double") for axis in axes]
-    keys += [("w", "edge", "weight", "double")] * (table.weights is not None)
-    keys += [("crs", "graph", "crs", "string"), ("labels", "graph", _LABELS, "string")]
+    keys = [(axis, "node", axis, number) for axis in axes]
+    keys += [("w", "edge", "weight", number)] * (table.weights is not None)
+    hints = {LABELS_HINT: kind}
+    hints |= {"crs": "EPSG:4326"} if table.crs == "lonlat" else {}
+    hints |= {WEIGHT_HINT: "weight"} if table.weights is not None else {}
+    hints |= {COORDS_HINT: "x y z"} if len(axes) == 3 else {}
+    keys += [(f"g{k}", "graph", name, "string") for k, name in enumerate(hints)]
     file.write(b'<?xml version="1.0" encoding="UTF-8"?>\n<graphml xmlns="http://graphml.graphdrawing.org/xmlns">\n')
     for key, whose, name, form in keys:
         file.write(f'  <key id="{key}" for="{whose}" attr.name="{name}" attr.type="{form}"/>\n'.encode())
-    crs = f'<data key="crs">{escape("EPSG:4326")}</data>' if table.crs == "lonlat" else ""
-    file.write(f'  <graph edgedefault="undirected">{crs}<data key="labels">{kind}</data>\n'.encode())
+    said = "".join(f'<data key="g{k}">{text}</data>' for k, text in enumerate(hints.values()))
+    file.write(f'  <graph edgedefault="{direction}">{said}\n'.encode())
     rows = [[]] * table.n if table.coords is None else table.coords.tolist()
     _write_nodes(file, quoted, axes, rows)
     _write_edges(file, quoted, table)

@@ -1,11 +1,13 @@
 """To and from the graphs of other packages: networkx and OSMnx, igraph, SciPy, GeoPandas, PyTorch Geometric.
 
 The way in ends at an `EdgeTable`, which `Graph.from_networkx` and its kin make a graph of; the way out takes a graph. Directions are
-united, parallel edges are one edge, self-loops are dropped.
+united, parallel edges are one edge, self-loops are dropped. What goes out carries hints as attributes of the graph (`_hints`), so that it comes
+back whole: weights are affinities, labels were text or integers or none, places have two or three coordinates.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -15,7 +17,10 @@ from scipy.sparse import csgraph
 from hushgraph.adjacency import affinities, label_array, one_of
 from hushgraph.checks import as_array, checked_number, is_number, shown
 from hushgraph.contents import extra
-from hushgraph.edge_table import EdgeTable, is_lonlat
+from hushgraph.edge_table import COORDS_HINT, ENDS, LABELS_HINT, WEIGHT_HINT, EdgeTable, is_integer, is_lonlat, label_kind
+from hushgraph.labelled import is_labelled
+
+USUAL_AXES = "x", "y"  # node attributes with the coordinates, if not asked for others
 
 # ---- in -------------------------------------------------------------------------------------------------------------
 
@@ -25,23 +30,56 @@ def networkx_edges(G, *, weight, distance, coords, crs) -> EdgeTable:
     if not (hasattr(G, "nodes") and hasattr(G, "adj")):
         msg = f"from_networkx needs a networkx graph; got {type(G).__name__}"
         raise TypeError(msg)
-    names = list(G.nodes)
+    names, hints = list(G.nodes), G.graph
     position = {name: i for i, name in enumerate(names)}
     pairs = np.array([(position[u], position[v]) for u, v in G.edges()], dtype=np.int64).reshape(-1, 2)
-    attribute = one_of(weight=weight, distance=distance)
+    attribute = _edge_attribute(hints, weight, distance)
     values = (
         None
         if attribute is None
         else _without_text(f"edge attribute {attribute!r}", [value for *_, value in G.edges(data=attribute)])
     )
-    nodes = [G.nodes[name] for name in names]
-    named = coords is not None and len(nodes) > 0 and all(key in node for node in nodes for key in coords)
-    columns = [_without_text(f"node attribute {key!r}", [node[key] for node in nodes]) for key in coords] if named else []
-    places = list(map(list, zip(*columns, strict=True))) if named else None
-    if named and crs is None and is_lonlat(G.graph.get("crs")):
-        crs = "lonlat"
+    axes, nodes = _axes(hints, coords), [G.nodes[name] for name in names]
+    named = len(axes) > 0 and len(nodes) > 0 and all(key in node for node in nodes for key in axes)
+    places = _places({key: [node[key] for node in nodes] for key in axes}) if named else None
     weights = affinities(values, attribute, pairs, is_distance=distance is not None)
-    return EdgeTable(pairs, len(names), weights, places, crs, label_array(names))
+    return EdgeTable(pairs, len(names), weights, places, _crs(hints, crs, places), _labels(names, hints))
+
+
+def _edge_attribute(hints, weight, distance) -> str | None:
+    """The edge attribute that was asked for, or that a graph of ours names; weight=False asks for none."""
+    asked = one_of(weight=None if weight is False else weight, distance=distance)
+    return hints.get(WEIGHT_HINT) if asked is None and weight is not False else asked
+
+
+def _axes(hints, coords) -> tuple:
+    """Names of the node attributes that are coordinates."""
+    if coords is None:
+        return ()
+    return tuple(hints[COORDS_HINT].split()) if coords is USUAL_AXES and COORDS_HINT in hints else tuple(coords)
+
+
+def _places(columns: dict[str, list]) -> np.ndarray:
+    return np.stack([np.array(_without_text(f"node attribute {key!r}", values)) for key, values in columns.items()], axis=1)
+
+
+def _crs(hints, crs, places) -> str | None:
+    """What is asked for, or what the source says of its places."""
+    return "lonlat" if crs is None and places is not None and is_lonlat(hints.get("crs")) else crs
+
+
+def _labels(names: list, hints) -> np.ndarray | None:
+    """Names of nodes as labels; those of a graph of ours as they were before a file or a package made text or floats of them."""
+    kind = hints.get(LABELS_HINT)
+    if kind in ("int", "none") and all(_is_whole(name) for name in names):
+        names = [int(name) for name in names]
+    numbers = range(len(names))
+    unnamed = kind == "none" and names in (list(numbers), [f"n{k}" for k in numbers])  # igraph numbers nodes n0, n1, ... in files
+    return None if unnamed else label_array(names)
+
+
+def _is_whole(name) -> bool:
+    return isinstance(name, int) or (isinstance(name, str) and is_integer(name)) or (isinstance(name, float) and name.is_integer())
 
 
 def _without_text(name: str, values: list) -> list:
@@ -57,26 +95,35 @@ def _without_text(name: str, values: list) -> list:
 
 
 def igraph_edges(g, *, weight, distance, coords, crs) -> EdgeTable:
-    """Vertex names, if any, become labels."""
+    """Vertex names, if any, become labels; and vertex ids, which igraph makes of the node ids of our GraphML."""
     if not (hasattr(g, "get_edgelist") and hasattr(g, "vs")):
         msg = f"from_igraph needs an igraph.Graph; got {type(g).__name__}"
         raise TypeError(msg)
-    pairs = np.array(g.get_edgelist(), dtype=np.int64).reshape(-1, 2)
-    attribute = one_of(weight=weight, distance=distance)
+    pairs, hints = np.array(g.get_edgelist(), dtype=np.int64).reshape(-1, 2), {name: g[name] for name in g.attributes()}
+    attribute = _edge_attribute(hints, weight, distance)
     if attribute is not None and attribute not in g.es.attributes():
         msg = f"the edges have no attribute {attribute!r}; they have {g.es.attributes()}"
         raise ValueError(msg)
     values = None if attribute is None else _without_text(f"edge attribute {attribute!r}", g.es[attribute])
-    labels = label_array(g.vs["name"]) if "name" in g.vs.attributes() else None
+    known, places = g.vs.attributes(), coords
+    if coords is not None and all(isinstance(part, str) for part in coords):
+        axes = _axes(hints, coords)
+        given = {key: g.vs[key] for key in axes if key in known}
+        whole = len(given) == len(axes) and g.vcount() and not any(value is None for values in given.values() for value in values)
+        places = _places(given) if whole else None
+    name = next((name for name in ("name", "id") if name in known and (name == "name" or LABELS_HINT in hints)), None)
     weights = affinities(values, attribute, pairs, is_distance=distance is not None)
-    return EdgeTable(pairs, g.vcount(), weights, coords, crs, labels)
+    labels = None if name is None else _labels(g.vs[name], hints)
+    return EdgeTable(pairs, g.vcount(), weights, places, _crs(hints, crs, places), labels)
 
 
-def geopandas_edges(edges, *, weight, distance, tolerance) -> EdgeTable:
-    """Nodes are the ends of the lines, in the order in which they are met."""
+def geopandas_edges(edges, *, nodes, weight, distance, tolerance) -> EdgeTable:
+    """Nodes are those given, or the ends of the lines, in the order in which they are met."""
     if not (hasattr(edges, "geometry") and hasattr(edges, "crs") and hasattr(edges, "columns")):
         msg = f"from_geopandas needs a GeoDataFrame of lines; got {type(edges).__name__}"
         raise TypeError(msg)
+    if nodes is not None:
+        return _geopandas_tables(nodes, edges, weight, distance)
     shapely = extra("shapely", name="geopandas", purpose="reading lines")
     tolerance = checked_number("tolerance", tolerance, "a distance of at least 0, in the unit of the coordinates", least=0)
     lines = np.asarray(edges.geometry.array)
@@ -88,11 +135,39 @@ def geopandas_edges(edges, *, weight, distance, tolerance) -> EdgeTable:
     ends = np.stack([shapely.get_coordinates(shapely.get_point(lines, end)) for end in (0, -1)], axis=1).reshape(-1, 2)
     number, places = _snapped(ends, tolerance)
     pairs = number.reshape(-1, 2)
-    attribute = one_of(weight=weight, distance=distance)
+    attribute = _edge_attribute(edges.attrs, weight, distance)
     lonlat = is_lonlat(edges.crs)
     values = None if attribute is None else _line_values(edges, shapely, attribute, lonlat)
     weights = affinities(values, attribute, pairs, is_distance=distance is not None)
     return EdgeTable(pairs, len(places), weights, places, "lonlat" if lonlat else None)
+
+
+def _geopandas_tables(nodes, edges, weight, distance) -> EdgeTable:
+    """Points with labels as their index, and edges that name two of them in columns or levels of their index."""
+    shapely = extra("shapely", name="geopandas", purpose="reading points")
+    if (
+        not (hasattr(nodes, "geometry") and hasattr(nodes, "crs"))
+        or (shapely.get_type_id(np.asarray(nodes.geometry.array)) != 0).any()
+    ):
+        msg = "nodes must be a GeoDataFrame of points with the labels of the nodes as its index, as to_geopandas and OSMnx make it"
+        raise TypeError(msg)
+    flat = edges.reset_index()
+    ends = next((pair for pair in ENDS if set(pair) <= set(flat.columns)), None)
+    if ends is None:
+        msg = f"with nodes=, the edges need two columns, or levels of their index, that name nodes: {' or '.join(map(' and '.join, ENDS))}"
+        raise ValueError(msg)
+    names = nodes.index.tolist()
+    position = {name: i for i, name in enumerate(names)}
+    absent = sum(name not in position for end in ends for name in flat[end].tolist())
+    if absent:
+        msg = f"{absent} ends of edges are no nodes: each must be in the index of nodes=; drop these edges, or give all nodes"
+        raise ValueError(msg)
+    pairs = np.array([[position[name] for name in flat[end].tolist()] for end in ends], dtype=np.int64).T.reshape(-1, 2)
+    attribute, lonlat = _edge_attribute(edges.attrs, weight, distance), is_lonlat(nodes.crs)
+    values = None if attribute is None else _line_values(edges, shapely, attribute, lonlat)
+    weights = affinities(values, attribute, pairs, is_distance=distance is not None)
+    places = shapely.get_coordinates(np.asarray(nodes.geometry.array), include_z=bool(nodes.geometry.has_z.all() and len(nodes)))
+    return EdgeTable(pairs, len(names), weights, places, "lonlat" if lonlat else None, _labels(names, edges.attrs))
 
 
 def _line_values(edges, shapely, attribute, lonlat: bool):
@@ -139,7 +214,7 @@ def pyg_edges(data, *, weight, distance, crs) -> EdgeTable:
     places = _numpy(data.pos) if getattr(data, "pos", None) is not None else None
     n = getattr(data, "num_nodes", None)
     n = n if n is not None else (len(places) if places is not None else int(index.max(initial=-1)) + 1)
-    attribute = one_of(weight=weight, distance=distance)
+    attribute = _edge_attribute({WEIGHT_HINT: getattr(data, WEIGHT_HINT, None)}, weight, distance)
     values = None if attribute is None else getattr(data, attribute, None)
     if attribute is not None and values is None:
         msg = f"the data has no {attribute!r}; name 'edge_weight', 'edge_attr' or another attribute with one number per edge"
@@ -150,7 +225,7 @@ def pyg_edges(data, *, weight, distance, crs) -> EdgeTable:
         raise ValueError(msg)
     pairs = index.T.astype(np.int64)
     weights = affinities(None if values is None else values.ravel(), attribute, pairs, is_distance=distance is not None)
-    return EdgeTable(pairs, n, weights, places, crs)
+    return EdgeTable(pairs, n, weights, places, _crs({"crs": getattr(data, "crs", None)}, crs, places))
 
 
 def pyg_signals(data) -> np.ndarray:
@@ -189,7 +264,7 @@ def signal_columns(graph, signals, *, name: str = "signal") -> dict[str, np.ndar
     """One column of node values for each name: of a dict of name -> (n,) values, or of bare values, which get that name."""
     if signals is None:
         return {}
-    named = isinstance(signals, dict) and all(isinstance(key, str) and _is_column(value) for key, value in signals.items())
+    named = isinstance(signals, Mapping) and all(isinstance(key, str) and _is_column(value) for key, value in signals.items())
     columns = {key: graph.aligned(key, values, missing_ok=True) for key, values in (signals if named else {name: signals}).items()}
     for key, values in columns.items():
         if values.ndim != 1:
@@ -199,15 +274,28 @@ def signal_columns(graph, signals, *, name: str = "signal") -> dict[str, np.ndar
 
 
 def _is_column(values) -> bool:
-    return isinstance(values, dict) or np.ndim(as_array(values)) > 0
+    return is_labelled(values) or np.ndim(as_array(values)) > 0
 
 
 def _place_columns(graph) -> dict[str, np.ndarray]:
     return {} if graph.coords is None else dict(zip("xyz", graph.coords.T, strict=False))
 
 
+def _hints(graph, weight: str = "weight") -> dict[str, str]:
+    """What `from_networkx` and its kin need to know to give the same graph back."""
+    try:
+        hints = {LABELS_HINT: label_kind(graph.labels, "")}
+    except ValueError:  # other labels are kept by Python objects, and not by files
+        hints = {}
+    hints |= {WEIGHT_HINT: weight} if not graph.is_unweighted else {}
+    hints |= {"crs": "EPSG:4326"} if graph.crs == "lonlat" else {}
+    return hints | ({COORDS_HINT: "x y z"} if graph.coords is not None and graph.coords.shape[1] == 3 else {})
+
+
 def to_networkx(graph, *, signals=None) -> Any:
     """The graph as a networkx.Graph: labels are the names of nodes, edges have a "weight", places are "x" and "y".
+
+    `Graph.from_networkx` of it is the same graph, weights included: attributes of the networkx graph say what is what.
 
     Parameters
     ----------
@@ -224,9 +312,7 @@ def to_networkx(graph, *, signals=None) -> Any:
     """
     networkx = extra("networkx", name="networkx", purpose="a networkx graph")
     pairs, weights = upper_edges(graph)
-    G, names = networkx.Graph(), node_names(graph)
-    if graph.crs == "lonlat":
-        G.graph["crs"] = "EPSG:4326"
+    G, names = networkx.Graph(**_hints(graph)), node_names(graph)
     G.add_nodes_from(names)
     for key, values in (_place_columns(graph) | signal_columns(graph, signals)).items():
         networkx.set_node_attributes(G, dict(zip(names, values.tolist(), strict=True)), key)
@@ -236,10 +322,15 @@ def to_networkx(graph, *, signals=None) -> Any:
 
 
 def to_igraph(graph, *, signals=None) -> Any:
-    """The graph as an igraph.Graph: labels are vertex names, edges have a "weight", places are "x" and "y"; see `to_networkx`."""
+    """The graph as an igraph.Graph: labels are vertex names, edges have a "weight", places are "x" and "y"; see `to_networkx`.
+
+    `Graph.from_igraph` of it is the same graph.
+    """
     igraph = extra("igraph", name="igraph", purpose="an igraph graph")
     pairs, weights = upper_edges(graph)
     g = igraph.Graph(n=graph.n, edges=pairs.tolist())
+    for name, hint in _hints(graph).items():
+        g[name] = hint
     g.es["weight"] = weights.tolist()
     if graph.labels is not None:
         g.vs["name"] = graph.labels.tolist()
@@ -257,7 +348,8 @@ def to_scipy(graph) -> sparse.csr_array:
 def to_geopandas(graph, *, signals=None) -> tuple[Any, Any]:
     """(nodes, edges) as GeoDataFrames: points by label with the signals as columns, straight lines with source, target and weight.
 
-    `Graph.from_geopandas` of the lines has the same edges, but no labels and, in general, another order of nodes.
+    `Graph.from_geopandas(edges, nodes=nodes)` is the same graph. Of the lines alone it has the same edges, but no labels and, in general,
+    another order of nodes.
     """
     pairs, weights = upper_edges(graph)
     if graph.coords is None:
@@ -271,7 +363,9 @@ def to_geopandas(graph, *, signals=None) -> tuple[Any, Any]:
     nodes = geopandas.GeoDataFrame(columns, index=names, geometry=shapely.points(graph.coords), crs=crs)
     ends = {"source": names[pairs[:, 0]], "target": names[pairs[:, 1]], "weight": weights}
     lines = shapely.linestrings(graph.coords[pairs])
-    return nodes, geopandas.GeoDataFrame(ends, geometry=lines, crs=crs)
+    edges = geopandas.GeoDataFrame(ends, geometry=lines, crs=crs)
+    edges.attrs |= _hints(graph)
+    return nodes, edges
 
 
 def to_pyg(graph, *, signals=None) -> Any:
@@ -281,6 +375,8 @@ def to_pyg(graph, *, signals=None) -> Any:
     data = extra("torch_geometric.data", name="pyg", purpose="PyTorch Geometric data")
     index = np.concatenate([pairs, pairs[:, ::-1]]).T.copy()
     made = data.Data(edge_index=torch.from_numpy(index), edge_weight=torch.from_numpy(np.tile(weights, 2)), num_nodes=graph.n)
+    for name, hint in _hints(graph, weight="edge_weight").items():
+        setattr(made, name, hint)
     if graph.coords is not None:
         made.pos = torch.from_numpy(graph.coords.copy())
     columns = signal_columns(graph, signals)

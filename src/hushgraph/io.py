@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from hushgraph._errors import InputError, Sentence
 from hushgraph.adjacency import Duplicates
 from hushgraph.array_files import (
     NO_ARRAY,
@@ -92,8 +93,8 @@ def read_graph(
     if delimiter is not None and (
         kind not in _DELIMITERS or not isinstance(delimiter, str) or len(delimiter) != 1 or not delimiter.isascii()
     ):
-        msg = f"delimiter must be one ASCII character, and is for edge lists in text; got {shown(delimiter)} for {kind}"
-        raise ValueError(msg)
+        msg = "{delimiter} must be one ASCII character, and is for edge lists in text; got {} for {}"
+        raise InputError(Sentence(msg, shown(delimiter), kind))
     if kind in _DELIMITERS:
         table = read_edge_list(path, delimiter=delimiter or _DELIMITERS[kind], weight=weight, distance=distance)
     else:
@@ -103,11 +104,19 @@ def read_graph(
     return Graph.from_table(table, duplicates=duplicates)
 
 
-def write_graph(path, graph: Graph) -> Path:
+def write_graph(path, graph: Graph, *, for_osmnx: bool = False) -> Path:
     """Write a graph as .npz, .graphml, .csv, .tsv, .mtx or .parquet, with .gz if wanted; `read_graph` gives the same graph.
 
     Labels, if there are any, must be all integers or all text. Only .npz and .graphml keep the coordinates. Weights that are all 1
     are not written.
+
+    Parameters
+    ----------
+    path : str or Path
+    graph : Graph
+    for_osmnx : bool
+        Write .graphml that `osmnx.load_graphml` reads: values declared as text, and each edge in both directions. Other packages then read text
+        where they would read numbers. Labels must be integers, or else be asked for with node_dtypes={"osmid": str}.
 
     Examples
     --------
@@ -121,6 +130,9 @@ def write_graph(path, graph: Graph) -> Path:
     path, graph = Path(path), checked_graph(graph)
     endings = {ending: kind for ending, kind in _ENDINGS.items() if kind in ("npz", "graphml", "csv", "tsv", "mtx", "parquet")}
     kind = _format_of(path, endings, None)
+    if choose("for_osmnx", for_osmnx, (True, False)) and kind != "graphml":
+        msg = f"for_osmnx=True is for GraphML, which OSMnx reads; got {path.name}; choose a name that ends in .graphml"
+        raise ValueError(msg)
     pairs, weights = upper_edges(graph)
     kept = None if graph.is_unweighted else weights
     table = EdgeTable(pairs, graph.n, kept, graph.coords, graph.crs, graph.labels)
@@ -129,20 +141,21 @@ def write_graph(path, graph: Graph) -> Path:
             write_edge_list(file, pairs, kept, graph.labels, graph.n, delimiter=_DELIMITERS[kind] or ",")
         elif kind == "mtx":
             write_matrix(file, pairs, kept, graph.labels, graph.n)
+        elif kind == "graphml":
+            write_graphml(file, table, for_osmnx=for_osmnx)
         else:
-            {"npz": write_npz, "graphml": write_graphml, "parquet": write_parquet}[kind](file, table)
+            {"npz": write_npz, "parquet": write_parquet}[kind](file, table)
     return path
 
 
 def _format_of(
-    path: Path, endings: dict[str, str], asked, *, advice: str = "rename it, or say format= where that is offered"
+    path: Path, endings: dict[str, str], asked, *, advice: str = Sentence("rename it, or say {format=} where that is offered")
 ) -> str:
     if asked is not None:
         return choose("format", asked, tuple(dict.fromkeys(endings.values())))
     ending = Path(path.name.lower().removesuffix(".gz")).suffix
     if ending not in endings:
-        msg = f"{path} must end in {', '.join(endings)} (and may end in .gz after that); {advice}"
-        raise ValueError(msg)
+        raise InputError(Sentence("{} must end in {} (and may end in .gz after that); {}", path, ", ".join(endings), advice))
     return endings[ending]
 
 
@@ -189,8 +202,9 @@ def read_named_signal(path, graph: Graph, *, columns=None, label=None, missing_o
     kind = signal_format(path)
     if kind == "npy":
         if columns is not None or label is not None:
-            msg = f"{path} has no columns with names; leave columns= and label= out, or use .csv or .parquet"
-            raise ValueError(msg)
+            raise InputError(
+                Sentence("{} has no columns with names; leave {columns=} and {label=} out, or use .csv or .parquet", path)
+            )
         found = Found(_read_npy(path, graph.n), [], [])
     else:
         label_kind(graph.labels, f"{path.name}, a table,")
@@ -199,7 +213,7 @@ def read_named_signal(path, graph: Graph, *, columns=None, label=None, missing_o
             found = found._replace(values=found.values[:, 0])
     if np.isinf(found.values).any():
         msg = f"{path} has {int(np.isinf(found.values).sum())} infinite values; write missing ones as empty cells"
-        raise ValueError(msg)
+        raise InputError(msg)
     return found
 
 
@@ -216,10 +230,10 @@ def _read_npy(path: Path, n: int) -> np.ndarray:
         values = array_of(content)
     if values is None or values.dtype.kind not in "fiub":
         msg = f"{path} must be a whole .npy file of real numbers; it is truncated or something else"
-        raise ValueError(msg)
+        raise InputError(msg)
     if values.ndim not in (1, 2) or len(values) != n or values.size == 0 < n:
         msg = f"{path} needs one row per node: expected ({n},) or ({n}, m), got {values.shape}"
-        raise ValueError(msg)
+        raise InputError(msg)
     with np.errstate(over="ignore"):
         return values.astype(np.float64)
 
@@ -242,7 +256,7 @@ def write_signal(path, graph: Graph, values) -> Path:
     columns = signal_columns(graph, values, name="value")
     if not columns or "node" in columns:
         msg = f"values must be one value per node, or a dict of names other than 'node'; got {shown(values)}"
-        raise ValueError(msg)
+        raise InputError(msg)
     table = np.stack(list(columns.values()), axis=1).astype(np.float64)
     if kind != "npy":
         label_kind(graph.labels, f"{path.name}, a table,")

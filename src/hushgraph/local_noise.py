@@ -11,11 +11,13 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit, prange
 
+from hushgraph._errors import InputError
 from hushgraph.arrays import largest_size, namespace, on_device, on_host
 from hushgraph.checks import LARGEST, checked_real_array, checked_sigma, span
 from hushgraph.graph import Graph, checked_graph
 from hushgraph.kernels.cpu import cores_for
 from hushgraph.kernels.lanes import ALL, WIDTH, get, total
+from hushgraph.kernels.threads import parallel_njit
 from hushgraph.sums import BLOCK, SLICE, block_sum, blocks, orderless_sum
 
 
@@ -28,7 +30,7 @@ def smooth_weights(graph: Graph, weights: np.ndarray, *, sigma=None) -> np.ndarr
     weights = checked_real_array("weights", weights)
     if weights.ndim != 2 or weights.shape[1] != checked_graph(graph).n:
         msg = f"weights must have shape (n_scales, {graph.n}), as monte_carlo_weights returns them; got {weights.shape}"
-        raise ValueError(msg)
+        raise InputError(msg)
     checked_weight_size(weights)
     if graph.n == 0:
         return weights.astype(np.float64)
@@ -141,7 +143,7 @@ def surroundings(graph: Graph, own: np.ndarray | None, usual: Usual) -> np.ndarr
     return around
 
 
-@njit(cache=True, parallel=True)
+@parallel_njit()
 def _walk(pointers, neighbours, weights, inverse, source, target):
     for i in prange(len(target)):
         total = 0.0
@@ -216,7 +218,7 @@ def _powers_above(tops: np.ndarray) -> np.ndarray:
     return np.ldexp(1.0, np.frexp(tops)[1])
 
 
-@njit(cache=True, parallel=True)
+@parallel_njit()
 def _largest(around, weights, parts):
     n_scales = len(weights)
     columns = parts.shape[1] - n_scales - 2
@@ -229,7 +231,7 @@ def _largest(around, weights, parts):
                 parts[block, k] = max(parts[block, k], abs(rows[k, i]))
 
 
-@njit(cache=True, parallel=True)
+@parallel_njit()
 def _products(around, weights, powers, parts):
     """Columns with columns up to the diagonal and with weights; 1 with weights and noise."""
     n_scales = len(weights)
@@ -289,7 +291,7 @@ def _dot_in_units(x, y):
     return np.int64(high * 2.0**30), np.int64(low * 2.0**60)
 
 
-@njit(cache=True, parallel=True)
+@parallel_njit()
 def _fitted(around, coefficients, usual, out):
     """Within a factor 4 of what is usual."""
     for part in prange((out.shape[1] + SLICE - 1) // SLICE):
@@ -321,5 +323,5 @@ def checked_weight_size(weights: np.ndarray) -> np.ndarray:
             if bad
             else f"weights must not be so large; the largest is {top:g}"
         )
-        raise ValueError(msg)
+        raise InputError(msg)
     return weights

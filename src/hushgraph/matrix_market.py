@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from hushgraph._errors import InputError
 from hushgraph.adjacency import MAX_NODES, affinities
 from hushgraph.checks import shown
 from hushgraph.edge_rows import RowForm, parse_rows, start_of_row
@@ -24,7 +25,7 @@ def read_matrix(path: Path, *, weight, distance) -> EdgeTable:
     """The edges of a square Matrix Market file, pattern, integer or real, symmetric or general."""
     header, field, (rows, columns, entries), names = _head(path)
     if rows != columns:
-        raise ValueError(_fault(path, f"it must hold a square matrix; got shape ({rows}, {columns})"))
+        raise InputError(_fault(path, f"it must hold a square matrix; got shape ({rows}, {columns})"))
     value, is_distance = column_of([] if field == "pattern" else ["weight"], weight, distance, path)
     form = RowForm(2 if field == "pattern" else 3, 0, 1, -1 if value is None else 2, 0, ord("%"), is_distance)
     found, total = [parse_rows(b"", form)], 0
@@ -35,13 +36,13 @@ def read_matrix(path: Path, *, weight, distance) -> EdgeTable:
             row = int(outside.any(axis=1).argmax()) if outside.any() else max(0, entries - total)
             start = start_of_row(block, form, row) if outside.any() or part.stop < 0 else part.stop
             line = block[start:].split(b"\n", 1)[0].decode(errors="replace").strip()
-            raise ValueError(_bad_entry(path, before + block[:start].count(b"\n") + 1, line, form, rows))
+            raise InputError(_bad_entry(path, before + block[:start].count(b"\n") + 1, line, form, rows))
         total += len(part.ids)
         found.append(part)
     if total < entries:
-        raise ValueError(_fault(path, f"Truncated file: {entries} entries are stated, {total} are there"))
+        raise InputError(_fault(path, f"Truncated file: {entries} entries are stated, {total} are there"))
     if rows > min(MAX_NODES, _BARE_NODES + _NODES_PER_ENTRY * entries):
-        raise ValueError(_fault(path, f"{rows} rows are stated, far too many for {entries} entries"))
+        raise InputError(_fault(path, f"{rows} rows are stated, far too many for {entries} entries"))
     pairs = np.concatenate([part.ids for part in found]) - 1
     values = None if value is None else np.concatenate([part.values for part in found])
     return EdgeTable(pairs, rows, affinities(values, "weight", pairs, is_distance=is_distance), labels=_labels(path, names, rows))
@@ -55,21 +56,21 @@ def _head(path: Path) -> tuple[int, str, tuple[int, int, int], list[str]]:
         if number == 1:
             kinds = [word.lower() for word in words]
             if len(kinds) != 5 or kinds[:2] != ["%%matrixmarket", "matrix"] or kinds[2] != "coordinate":
-                raise ValueError(_fault(path, "Line 1: expected '%%MatrixMarket matrix coordinate', a field and a symmetry"))
+                raise InputError(_fault(path, "Line 1: expected '%%MatrixMarket matrix coordinate', a field and a symmetry"))
             field = kinds[3]
             if field not in ("real", "integer", "pattern"):
-                raise ValueError(_fault(path, f"it must hold a matrix of real numbers; got {shown(kinds[3])}"))
+                raise InputError(_fault(path, f"it must hold a matrix of real numbers; got {shown(kinds[3])}"))
             if kinds[4] not in ("symmetric", "general"):
                 reason = "has negative weights" if kinds[4] == "skew-symmetric" else "is no graph"
-                raise ValueError(_fault(path, f"Line 1: expected symmetric or general; a {shown(kinds[4])} matrix {reason}"))
+                raise InputError(_fault(path, f"Line 1: expected symmetric or general; a {shown(kinds[4])} matrix {reason}"))
         elif line.startswith("%label "):
             names.append(line[7:].strip())
         elif words and not line.startswith("%"):
             sizes = [int(word) if is_integer(word) else -1 for word in words]
             if len(sizes) != 3 or min(sizes) < 0:
-                raise ValueError(_fault(path, f"Line {number}: expected rows, columns and entries; got {shown(line.strip())}"))
+                raise InputError(_fault(path, f"Line {number}: expected rows, columns and entries; got {shown(line.strip())}"))
             return number, field, (sizes[0], sizes[1], sizes[2]), names
-    raise ValueError(_fault(path, "Line 1: it is empty" if not field else "Truncated file: no line with its size"))
+    raise InputError(_fault(path, "Line 1: it is empty" if not field else "Truncated file: no line with its size"))
 
 
 def _fault(path: Path, reason: str) -> str:
@@ -95,12 +96,12 @@ def _labels(path: Path, names: list[str], n: int) -> np.ndarray | None:
     if not names:
         return None
     if len(names) != n:
-        raise ValueError(_fault(path, f"{len(names)} labels for {n} rows"))
+        raise InputError(_fault(path, f"{len(names)} labels for {n} rows"))
     if all(map(is_integer, names)):
         return np.array([int(name) for name in names])
     texts = [_text(name) for name in names]
     if None in texts:
-        raise ValueError(_fault(path, f"label {texts.index(None)} is neither an integer nor text in quotation marks"))
+        raise InputError(_fault(path, f"label {texts.index(None)} is neither an integer nor text in quotation marks"))
     return text_labels([text for text in texts if text is not None], path)
 
 

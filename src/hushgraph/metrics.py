@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from hushgraph._errors import InputError
 from hushgraph.checks import checked_real_array, checked_size
+from hushgraph.labelled import labels_and_values
 from hushgraph.observation import refuse_release
 
 
@@ -25,7 +27,7 @@ def snr(truth, estimate) -> float | np.ndarray:
     energy = np.linalg.norm(truth, axis=0)
     if np.any(energy == 0):
         msg = "truth is zero everywhere, so its SNR is undefined; use mse instead"
-        raise ValueError(msg)
+        raise InputError(msg)
     with np.errstate(divide="ignore"):
         value = 20 * np.log10(energy / np.linalg.norm(truth - estimate, axis=0))
     return float(value) if truth.ndim == 1 else value
@@ -47,16 +49,16 @@ def mse(truth, estimate) -> float | np.ndarray:
 def _checked_pair(truth, estimate) -> tuple[np.ndarray, np.ndarray]:
     refuse_release("truth", truth)
     refuse_release("estimate", estimate)
-    labels = [part.index for part in (truth, estimate) if hasattr(part, "to_numpy") and hasattr(part, "index")]
-    if len(labels) == 2 and list(labels[0]) != list(labels[1]):
+    (labels, truth), (others, estimate) = labels_and_values("truth", truth), labels_and_values("estimate", estimate)
+    if labels is not None and others is not None and labels != others:
         msg = "truth and estimate have different labels (index), or in another order; reindex one like the other"
-        raise ValueError(msg)
+        raise InputError(msg)
     truth, estimate = (
         checked_real_array(name, part).astype(np.float64, copy=False) for name, part in (("truth", truth), ("estimate", estimate))
     )
     if truth.shape != estimate.shape or truth.ndim not in (1, 2) or truth.size == 0:
         msg = f"truth and estimate must both be (n,) or both (n, m), and not empty; got {truth.shape} and {estimate.shape}"
-        raise ValueError(msg)
+        raise InputError(msg)
     for name, values in (("truth", truth), ("estimate", estimate)):
         checked_size(name, values, hint="; compare only known nodes")
     return truth, estimate

@@ -8,6 +8,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from hushgraph._errors import InputError, InputTypeError, Sentence
 from hushgraph.checks import as_number, checked_number, checked_real_array, checked_sigma, choose, shown
 from hushgraph.graph import Graph, checked_graph
 
@@ -47,19 +48,19 @@ class Noisy:
         choose("kind", self.kind, get_args(Kind))
         if self.kind == "simulation" and self.exportable:
             msg = "a simulation is not exportable: its noise comes from a seed and protects nobody"
-            raise ValueError(msg)
+            raise InputError(msg)
         for name, kind in (("graph_hash", str), ("exportable", bool)):
             if not isinstance(getattr(self, name), kind):
                 msg = f"{name} must be a {kind.__name__}; got {shown(getattr(self, name))}"
-                raise TypeError(msg)
+                raise InputTypeError(msg)
         if checked_real_array("values", self.values).ndim not in (1, 2):
             msg = f"values must be (n,) or (n, m) numbers; got {np.shape(self.values)}"
-            raise ValueError(msg)
+            raise InputError(msg)
         object.__setattr__(self, "sigma", checked_sigma(self.sigma))
         object.__setattr__(self, "lattice", checked_number("lattice", self.lattice, "a spacing of at least 0", least=0))
         if self.windows is not None and (np.ndim(self.values) != 2 or len(self.windows) != np.shape(self.values)[1] + 1):
             msg = f"windows are the edges of the columns, one more than there are; got {len(self.windows)} for values {np.shape(self.values)}"
-            raise ValueError(msg)
+            raise InputError(msg)
         values = np.array(self.values)
         values.flags.writeable = False
         object.__setattr__(self, "values", values)
@@ -73,15 +74,15 @@ class Noisy:
         """Values and noise level for an estimator on `graph`; a sigma of the caller's own must be the same."""
         self.check_belongs_to(graph)
         if sigma is not None and as_number(sigma) not in (self.sigma, self.noise_level):
-            msg = f"sigma travels with the noisy signal ({self.sigma:g}); leave sigma= out, got {shown(sigma)}"
-            raise ValueError(msg)
+            msg = "sigma travels with the noisy signal ({:g}); leave {sigma=} out, got {}"
+            raise InputError(Sentence(msg, self.sigma, shown(sigma)))
         return self.values, self.noise_level
 
     def check_belongs_to(self, graph: Graph) -> None:
         """Refuse a graph other than the one the values were made on."""
         if checked_graph(graph).hash != self.graph_hash:
             msg = f"these values belong to another graph ({self.graph_hash[:12]}...) than the one given ({graph.hash[:12]}...)"
-            raise ValueError(msg)
+            raise InputError(msg)
 
 
 def refuse_release(name: str, value) -> None:
@@ -95,4 +96,4 @@ def refuse_release(name: str, value) -> None:
         )
     else:
         msg = f"{name} must be plain numbers; got a Noisy object, so pass its .values"
-    raise TypeError(msg)
+    raise InputTypeError(msg)

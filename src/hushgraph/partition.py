@@ -10,6 +10,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from hushgraph._errors import InputError
 from hushgraph.checks import as_number, checked_count, checked_number, checked_real_array, choose, shown
 
 Plateau = Literal["linear", "smooth", "c3", "meyer"]
@@ -45,13 +46,13 @@ def plateau_function(plateau: Plateau = "linear", *, base: float = 2.0, c: float
     choose("plateau", plateau, get_args(Plateau))
     if c is not None and plateau != "smooth":
         msg = f"c belongs to plateau='smooth' only; got c={shown(c)} with plateau={plateau!r}"
-        raise ValueError(msg)
+        raise InputError(msg)
     if plateau == "smooth":
         widest = 1 - 1 / base
         width = widest if c is None else as_number(c)
         if not 0 < width <= widest:
             msg = f"c must be in (0, 1 - 1/base] = (0, {widest:g}] for a partition of unity; got {shown(c)}"
-            raise ValueError(msg)
+            raise InputError(msg)
         return lambda x: smooth_plateau(x, c=width)
     function = {"linear": linear_plateau, "c3": c3_plateau, "meyer": meyer_plateau}[plateau]
     return lambda x: function(x, base=base)

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
+from hushgraph._errors import InputError, InputTypeError
+from hushgraph._geodesy import LocalPlane
 from hushgraph.arrays import on_host
 from hushgraph.checks import as_number, checked_number, choose, shown
 from hushgraph.contents import extra
@@ -110,11 +112,11 @@ def plot_error(
     """
     if not isinstance(result, Denoised):
         msg = f"result must be what denoise returned; got {type(result).__name__}"
-        raise TypeError(msg)
+        raise InputTypeError(msg)
     error = graph.aligned("the expected error", result.expected_error(hops=hops), missing_ok=True)
     if error.ndim != 1:
         msg = f"a map shows the error of one signal, and this result holds {error.shape[1]}; draw a column of result.expected_error() with plot_graph_signal"
-        raise ValueError(msg)
+        raise InputError(msg)
     return _draw_map(
         graph, _edge_values(graph, error, missing_ok=True), ax=ax, vmax=vmax, title=title, colorbar=colorbar,
         transform="linear", label="expected error (root mean square)", attribution=attribution,
@@ -155,7 +157,7 @@ def plot_maps(
     if not isinstance(signals, Mapping) or not signals:
         got = "an empty one" if isinstance(signals, Mapping) else type(signals).__name__
         msg = f"signals must be a dict of at least one title and signal, for example {{'Noisy': noisy}}; got {got}"
-        raise ValueError(msg)
+        raise InputError(msg)
     size = map_size(graph, len(signals), 1, 4.6, suptitle, attribution)
     figure = draw_maps(graph, signals, columns=len(signals), size=size, suptitle=suptitle, label=label, attribution=attribution)
     if path is not None:
@@ -188,7 +190,7 @@ def checked_axes(ax):
     """`ax` if it is None or something to draw into."""
     if ax is not None and not hasattr(ax, "add_collection"):
         msg = f"ax must be matplotlib axes, as plt.subplots returns them; got {type(ax).__name__}"
-        raise TypeError(msg)
+        raise InputTypeError(msg)
     return ax
 
 
@@ -196,12 +198,15 @@ def checked_axes(ax):
 
 
 def places(graph: Graph) -> np.ndarray:
-    """The first two coordinates of every node."""
+    """The first two coordinates of every node; longitudes do not jump where a map passes 180 degrees."""
     checked_graph(graph)
     if graph.coords is None:
         msg = "a map needs the places of the nodes; this graph has no coords, so build it with coords= (one row per node)"
-        raise ValueError(msg)
-    return graph.coords[:, :2]
+        raise InputError(msg)
+    if graph.crs != "lonlat":
+        return graph.coords[:, :2]
+    plane = LocalPlane.around(graph.coords)
+    return plane.degrees(plane.metres(graph.coords[:, 0], graph.coords[:, 1]))
 
 
 def _edge_values(graph: Graph, signal, *, missing_ok: bool = False) -> tuple[np.ndarray, np.ndarray]:
@@ -210,7 +215,7 @@ def _edge_values(graph: Graph, signal, *, missing_ok: bool = False) -> tuple[np.
     values = graph.align(on_host(signal), missing_ok=missing_ok)
     if values.ndim != 1:
         msg = f"a map shows one signal: expected ({graph.n},), got {values.shape}; pick a column"
-        raise ValueError(msg)
+        raise InputError(msg)
     matrix = graph.adjacency.tocoo()
     upper = matrix.row < matrix.col
     ends = np.stack([matrix.row[upper], matrix.col[upper]], axis=1)
@@ -270,7 +275,7 @@ def _limits(drawn, vmin: float | None, vmax: float | None) -> tuple[float, float
     vmin = -abs(as_number(vmax)) if vmin is None else vmin
     if not as_number(vmin) < as_number(vmax):
         msg = f"vmin must be below vmax; got vmin={shown(vmin)} and vmax={shown(vmax)}, where finite numbers are expected"
-        raise ValueError(msg)
+        raise InputError(msg)
     return float(vmin), float(vmax)
 
 
@@ -308,7 +313,7 @@ def _draw_edges(ax: Axes, graph: Graph, ends, middle, norm, cmap, linewidth: flo
 
 def _aspect(graph: Graph) -> float:
     """Height of one unit of y over the width of one unit of x."""
-    return 1 / np.cos(np.radians(places(graph)[:, 1].mean())) if graph.crs == "lonlat" and graph.n else 1.0
+    return 1 / LocalPlane.around(graph.coords).shrinkage if graph.crs == "lonlat" and graph.coords is not None else 1.0
 
 
 def _frame_map(ax: Axes, graph: Graph, title: str | None, credit: str | None, *, small: bool = False):
@@ -331,7 +336,7 @@ def _checked_attribution(attribution: str | None) -> str | None:
         return None
     if not isinstance(attribution, str):
         msg = f"attribution must be a text, for example '© OpenStreetMap contributors'; got {shown(attribution)}"
-        raise TypeError(msg)
+        raise InputTypeError(msg)
     return "\n".join(fill(part.strip(), 70) for part in attribution.replace("(c)", "©").split(";"))
 
 

@@ -12,6 +12,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Any
 
+from hushgraph._errors import InputError
 from hushgraph.checks import shown
 
 Watcher = Callable[[float, str], Any]
@@ -36,7 +37,7 @@ def checked_watcher(progress: Watcher | None) -> Watcher | None:
     """A function, or None."""
     if progress is not None and not callable(progress):
         msg = f"progress must be a function of the share that is done and the name of what comes next; got {shown(progress)}"
-        raise ValueError(msg)
+        raise InputError(msg)
     return progress
 
 

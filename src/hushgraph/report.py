@@ -21,11 +21,12 @@ import hushgraph
 from hushgraph.app.charts import error_words, figure, histogram, spread
 from hushgraph.app.explanation import explanation
 from hushgraph.app.packing import MAP_SCRIPTS, checked_metres, decimal_step, drawing_order, pack_graph, pack_values
-from hushgraph.app.wording import METHODS, certificate_table, epsilon_sentence, window_names
+from hushgraph.app.wording import METHODS, certificate_table, window_names
 from hushgraph.arrays import on_host
 from hushgraph.checks import checked_number, shown
 from hushgraph.graph import Graph, checked_graph
 from hushgraph.observation import Noisy
+from hushgraph.privacy.guarantee import guarantee_in_words
 from hushgraph.privacy.release import Release
 from hushgraph.result import Denoised, TypicalError
 from hushgraph.text_files import replacing
@@ -136,12 +137,6 @@ class Story:
         """Root mean square of the noise."""
         return float(np.sqrt(np.mean(np.square(self.result.sigma))))
 
-    @property
-    def typical_error(self) -> TypicalError:
-        """Of all signals together; their standard errors are added, since the signals may go together."""
-        risk, risk_se = (float(np.sum(part)) for part in (self.result.risk, self.result.risk_se))
-        return TypicalError.of(risk, risk_se, int((~np.isnan(self.noisy)).sum()))
-
 
 def _column_names(noisy, denoised: np.ndarray) -> list[str]:
     if denoised.ndim == 1:
@@ -214,15 +209,14 @@ def _packed(story: Story) -> dict:
         "fit": "Whole map",
         "notes": [
             f"{spread(story.sigma)} each",
-            f"{error_words(story.typical_error)} typically",
+            f"{error_words(story.result.typical_error)} typically",
             "",
         ],
     }
 
 
 def _head(story: Story) -> str:
-    graph, error = story.graph, story.typical_error
-    gain = 1 - error.size / story.sigma
+    graph, error = story.graph, story.result.typical_error
     facts = {
         "nodes": f"{graph.n:,}",
         "edges": f"{graph.n_edges:,}",
@@ -236,12 +230,18 @@ def _head(story: Story) -> str:
     )
     source = f"<p>{escape(story.data)}</p>" if story.data else ""
     lead = f"Every value carries noise of standard deviation {figure(story.sigma)}. "
-    lead += (
-        f"Denoising removes {'at least ' if error.is_bound else ''}an estimated {gain:.0%} of the typical error."
-        if gain > 0.005
-        else "Denoising found nothing that could safely be removed."
-    )
+    lead += _gain(error, story.sigma)
     return f'<h1>{escape(story.title)}</h1>{source}<p class="lead">{lead}</p>{_guarantee(story)}<dl class="facts">{blocks}</dl>'
+
+
+def _gain(error: TypicalError, sigma: float) -> str:
+    """What denoising removed, in a sentence."""
+    if not error.is_known:
+        return "How much of the error was removed is not known: the noise level is probably lower than that."
+    gain = 1 - error.size / sigma
+    if gain <= 0.005:
+        return "Denoising found nothing that could safely be removed."
+    return f"Denoising removes {'at least ' if error.is_bound else ''}an estimated {gain:.0%} of the typical error."
 
 
 def _maps(story: Story) -> str:
@@ -274,7 +274,8 @@ def _done(story: Story) -> str:
     if np.ndim(result.details.get("low_scales", 0)) == 0 and result.details.get("low_scales"):
         words.append(f"It took {result.details['low_scales']} scales below the usual lowest one.")
     if "missing" in result.details:
-        words.append(f"{result.details['missing']:,} nodes had no value.")
+        what = "values were missing" if "columns" in result.details else "nodes had no value"
+        words.append(f"{result.details['missing']:,} {what}.")
     if story.certificate is not None:
         words.append("Only the noisy map was used, so the denoised one is as private.")
     notes = "".join(
@@ -313,8 +314,7 @@ def _guarantee(story: Story) -> str:
     epsilon = known.get("epsilon", story.epsilon)
     if epsilon is None:
         return ""
-    sentence = epsilon_sentence(epsilon, delta=known.get("delta"), unit=known.get("unit"), adjacency=known.get("adjacency"))
-    sentence = sentence.replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")
+    sentence = guarantee_in_words(epsilon, delta=known.get("delta"), unit=known.get("unit"), adjacency=known.get("adjacency"))
     if story.simulated:
         return f'<p class="note">The noise is simulated and protects nobody. In a release with such noise: {escape(sentence)}</p>'
     return f'<p class="guarantee">{escape(sentence)}</p>'

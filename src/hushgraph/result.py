@@ -1,7 +1,7 @@
 """What `denoise` returns, and the expected error of each node: SURE averaged over a few hops.
 
 SURE is a sum over nodes, and each of its terms is unbiased for that node's squared error, but alone it is nearly all noise.
-Averaged over the nodes around, with the weights of a short lazy walk, it says where a map can be trusted.
+Averaged over the nodes around, with the probabilities of a short random walk, it says where a map can be trusted.
 """
 
 from __future__ import annotations
@@ -14,10 +14,12 @@ from scipy import sparse
 
 from hushgraph.arrays import beside, on_device, on_host
 from hushgraph.checks import checked_count
-from hushgraph.contents import extra
 from hushgraph.graph import Graph
+from hushgraph.interop import node_names
+from hushgraph.labelled import in_form_of, labels_and_values, pandas_module
 
 HOPS = 16
+IMPOSSIBLE = 3.0  # standard errors below 0 from which on a risk proves that sigma is too large
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,15 +47,11 @@ class NodeRisk:
         if on_device(self.sure):
             here = replace(self, sure=on_host(self.sure), variance=on_host(self.variance))
             return beside(here.expected_error(hops=hops), self.sure)
-        near = sparse.csr_array(
-            (np.ones_like(self.graph.adjacency.data), self.graph.adjacency.indices, self.graph.adjacency.indptr),
-            shape=self.graph.adjacency.shape,
-        )
-        terms = np.concatenate([self.sure, self.variance, np.ones((1, self.graph.n))]).T
+        walk = walk_matrix(self.graph)
+        terms = np.concatenate([self.sure, self.variance]).T
         for _ in range(hops):
-            terms = terms + near @ terms
-            terms /= terms[:, -1:].max()
-        sure, variance = np.split((terms[:, :-1] / terms[:, -1:]).T, 2)
+            terms = walk @ terms
+        sure, variance = np.split(terms.T, 2)
         bias = np.maximum(sure - variance, 0.0)
         left = np.maximum(self.sure.sum(axis=1) - variance.sum(axis=1), 0.0)
         share = np.divide(left, bias.sum(axis=1), out=np.zeros(len(bias)), where=bias.any(axis=1))
@@ -61,6 +59,19 @@ class NodeRisk:
         if self.posterior is not None:
             error[self.posterior] = np.sqrt(self.variance[self.posterior])
         return _placed(error, self.known, self.shape)
+
+
+def walk_matrix(graph: Graph) -> sparse.csr_array:
+    """Probabilities of one hop of a Metropolis walk: 1 / (1 + the larger degree) along an edge, and the rest stays.
+
+    Rows and columns sum to 1, so an average keeps the sum over all nodes. A dense part neither holds the walk nor draws it in: in the
+    long run every node of a component is as likely as any other. A node without neighbors keeps its own value.
+    """
+    adjacency = graph.adjacency
+    neighbors = np.diff(adjacency.indptr)
+    larger = np.maximum(np.repeat(neighbors, neighbors), neighbors[adjacency.indices])
+    hop = sparse.csr_array((1 / (1.0 + larger), adjacency.indices, adjacency.indptr), shape=adjacency.shape)
+    return sparse.csr_array(hop + sparse.diags_array(1.0 - hop.sum(axis=1)))
 
 
 def _placed(error: np.ndarray, known: np.ndarray | None, shape: tuple[int, ...]) -> np.ndarray:
@@ -111,7 +122,39 @@ class Denoised:
         if self.node_risk is None:
             msg = "this result does not hold the terms of its risk; take one that denoise returned"
             raise ValueError(msg)
-        return in_form_of(self.signal, self.labels, self.node_risk.expected_error(hops=hops))
+        error = self.node_risk.expected_error(hops=hops)
+        return in_form_of(self.signal, list(range(len(error))) if self.labels is None else self.labels.tolist(), error)
+
+    @property
+    def n_values(self) -> int:
+        """The number of values that each `risk` is the sum over: nodes, or nodes times columns where columns were denoised together.
+
+        Nodes that were left out because a value was missing do not count.
+        """
+        if self.node_risk is not None:
+            return int(self.node_risk.sure.shape[1])
+        values = self.signal if hasattr(self.signal, "shape") else np.asarray(list(self.signal.values()))
+        return int(np.size(values) // max(np.size(self.risk), 1))
+
+    @property
+    def typical_errors(self) -> list[TypicalError]:
+        """The root mean square error of a value, for each `risk`, as far as it is known."""
+        risks, errors = np.atleast_1d(self.risk), np.atleast_1d(self.risk_se)
+        doubts = np.broadcast_to(self.details.get("sigma_too_large", False), risks.shape)
+        parts = zip(risks, errors, doubts, strict=True)
+        return [self._trusted(TypicalError.of(risk, se, self.n_values), bool(doubt)) for risk, se, doubt in parts]
+
+    @property
+    def typical_error(self) -> TypicalError:
+        """The same of all signals together; their standard errors are added, since the signals may go together."""
+        risks = np.atleast_1d(self.risk)
+        whole = TypicalError.of(float(risks.sum()), float(np.sum(self.risk_se)), self.n_values * len(risks))
+        return self._trusted(whole, bool(np.any(self.details.get("sigma_too_large", False))))
+
+    def _trusted(self, error: TypicalError, is_doubtful: bool) -> TypicalError:
+        """Not known where sigma is too large; nor is a bound that rests on an estimate of sigma, which may be."""
+        estimated = self.details.get("sigma_estimated", False)
+        return TypicalError.unknown() if is_doubtful or (estimated and error.is_bound) else error
 
     def on_host(self) -> Denoised:
         """The same with NumPy's arrays; a result on a GPU is copied, any other stays as it is."""
@@ -125,24 +168,37 @@ class Denoised:
         pandas = pandas_module()
         if isinstance(self.signal, pandas.Series | pandas.DataFrame):
             return self.signal
-        values = list(self.signal.values()) if isinstance(self.signal, dict) else on_host(self.signal)
-        index = list(self.signal) if isinstance(self.signal, dict) else self.labels
+        index, values = labels_and_values("signal", on_host(self.signal))
+        index = self.labels if index is None else index
         return pandas.Series(values, index=index) if np.ndim(values) == 1 else pandas.DataFrame(values, index=index)
 
 
 class TypicalError(NamedTuple):
-    """Root mean square error of a value, or a bound on it where the estimate drowns in its own standard error."""
+    """Root mean square error of a value; a bound on it where the estimate drowns in its own standard error; NaN where it is not known."""
 
     size: float
     is_bound: bool
 
     @classmethod
+    def unknown(cls) -> TypicalError:
+        """The state of an error that nothing can be said about."""
+        return cls(np.nan, False)
+
+    @property
+    def is_known(self) -> bool:
+        return not np.isnan(self.size)
+
+    @classmethod
     def of(cls, risk: float, risk_se: float, count: float) -> TypicalError:
         """From the estimated total squared error of `count` values; that may fall below 0, an error may not.
+
+        An estimate that lies IMPOSSIBLE standard errors below 0 says nothing about the error: the sigma behind it is too large.
 
         >>> TypicalError.of(100.0, 10.0, 25), TypicalError.of(-5.0, 100.0, 25)
         (TypicalError(size=2.0, is_bound=False), TypicalError(size=2.0, is_bound=True))
         """
+        if not risk >= -IMPOSSIBLE * risk_se:
+            return cls.unknown()
         is_bound = not risk > risk_se
         return cls(float(np.sqrt((max(risk, 0.0) + is_bound * risk_se) / max(count, 1))), is_bound)
 
@@ -155,23 +211,4 @@ def per_signal(values, ndim: int):
 
 def like_input(graph: Graph, noisy, signal):
     """`in_form_of` what the caller passed."""
-    return in_form_of(noisy, graph.labels, signal)
-
-
-def in_form_of(model, labels: np.ndarray | None, values):
-    """Values in node order in the form of `model`: a Series or DataFrame in its order, a dict in its order, arrays as they are."""
-    table = hasattr(model, "index") and hasattr(model, "to_numpy")
-    if not table and not isinstance(model, dict):
-        return values
-    names = list(range(len(values))) if labels is None else labels.tolist()
-    if isinstance(model, dict):
-        place = {name: i for i, name in enumerate(names)}
-        return {name: values[place[name]] for name in model}
-    pandas = pandas_module()
-    if values.ndim == 1:
-        return pandas.Series(values, index=names, name=model.name).reindex(model.index)
-    return pandas.DataFrame(values, index=names, columns=model.columns).reindex(model.index)
-
-
-def pandas_module():
-    return extra("pandas", name="pandas", purpose="a Series or DataFrame")
+    return in_form_of(noisy, node_names(graph), signal)

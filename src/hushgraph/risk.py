@@ -14,6 +14,7 @@ from typing import Literal, get_args
 import numpy as np
 from scipy.special import ndtri
 
+from hushgraph._errors import InputError, InputTypeError, Sentence
 from hushgraph.arrays import beside, namespace, on_device
 from hushgraph.checks import (
     LARGEST,
@@ -34,11 +35,13 @@ from hushgraph.graph import Graph, checked_graph
 from hushgraph.kernels import gpu
 from hushgraph.local_noise import checked_weight_size, smooth_weights
 from hushgraph.shrink import Rule, checked_thresholds, shrink, sure_exponent
-from hushgraph.sums import block_sum
+from hushgraph.sums import block_sum, offsets_of, shifted
 from hushgraph.transform import checked_coefficient_size, checked_coefficients, checked_frame, checked_frame_of, forward, inverse
 
 Law = Literal["rademacher", "gaussian"]
 Domain = Literal["coefficients", "signal"]
+FALSE_ALARM = 1e-6  # of `is_below_noise`, for one signal
+MARGIN = 2.0  # standard errors above a scale's reading of sigma that are taken for an upper bound
 ENOUGH = 2**18  # nodes times probes from which SURE is accurate to about 1 %: it averages over nodes
 MAX_PROBES = 64
 GROUP = 8  # probes transformed at a time
@@ -201,7 +204,7 @@ def sure_variance(
     F = checked_coefficients(frame, F)
     if F.ndim != 2:
         msg = f"sure_variance takes one signal, coefficients of shape (n_scales, n); got {F.shape}"
-        raise ValueError(msg)
+        raise InputError(msg)
     choose("law", law, get_args(Law))
     sure_exponent(rule, beta)
     sigma, n_probes, seed = checked_sigma(sigma), checked_count("n_probes", n_probes, 1), checked_seed(seed)
@@ -229,7 +232,7 @@ def signal_sure(noisy, denoised, *, divergence, sigma):
     noisy, denoised = checked_real_array("noisy", noisy), checked_real_array("denoised", denoised)
     if noisy.ndim not in (1, 2) or noisy.shape != denoised.shape:
         msg = f"noisy and denoised must have the same shape, (n,) or (n, m); got {noisy.shape} and {denoised.shape}"
-        raise ValueError(msg)
+        raise InputError(msg)
     checked_coefficient_size("noisy", noisy)
     checked_coefficient_size("denoised", denoised)
     divergence = _checked_divergence(divergence, noisy.shape[1:])
@@ -244,7 +247,7 @@ def _checked_divergence(divergence, shape: tuple):
     values = as_array(divergence, "divergence")
     if values.dtype.kind not in "fiu" or values.shape not in ((), shape) or not np.isfinite(values).all():
         msg = f"divergence must be a finite number{' per signal' if shape else ''}: expected shape {shape}; got {divergence!r}"
-        raise ValueError(msg)
+        raise InputError(msg)
     return float(values) if values.ndim == 0 else values.astype(np.float64)
 
 
@@ -256,12 +259,12 @@ def monte_carlo_divergence(estimator, noisy, *, n_probes: int = 10, step: float 
     """
     if not callable(estimator):
         msg = f"estimator must be callable, of a noisy signal to a denoised one; got {type(estimator).__name__}"
-        raise TypeError(msg)
+        raise InputTypeError(msg)
     refuse_device(noisy=noisy)
     noisy = checked_real_array("noisy", noisy).astype(np.float64)
     if noisy.ndim != 1 or len(noisy) == 0:
         msg = f"noisy must be one signal, (n,); got {noisy.shape}"
-        raise ValueError(msg)
+        raise InputError(msg)
     largest = float(np.abs(checked_coefficient_size("noisy", noisy)).max())
     sigma = float(np.mean(checked_sigma(sigma, len(noisy))))
     words = f"a number above {1e-12 * largest:.2g}, or it is lost in the rounding of the signal"
@@ -272,7 +275,7 @@ def monte_carlo_divergence(estimator, noisy, *, n_probes: int = 10, step: float 
         if values.shape != noisy.shape or values.dtype.kind not in "fiub" or not np.isfinite(values).all():
             got = f"shape {values.shape}" if values.dtype.kind in "fiub" else type(result).__name__
             msg = f"estimator must return finite real numbers of shape {noisy.shape}; got {got}"
-            raise ValueError(msg)
+            raise InputError(msg)
         return values.astype(np.float64)
 
     base = estimate(noisy)
@@ -280,14 +283,38 @@ def monte_carlo_divergence(estimator, noisy, *, n_probes: int = 10, step: float 
     return float(np.mean(draws)), float(np.std(draws, ddof=1) / np.sqrt(n_probes)) if n_probes > 1 else np.nan
 
 
+def is_below_noise(energy, trace, *, tests: int, largest: float = 1.0, n_probes: int | None = None) -> np.ndarray:
+    """Whether energies ||A y||^2 are too small for noise of variance 1, whatever the signal: sigma is too large then.
+
+    `trace` is that of A A', whose eigenvalues are at most `largest`. With Gaussian noise e, ||A (f + e)||^2 is stochastically least at
+    f = 0, and log(1 + 2 t a) >= a log(1 + 2 t) for a in [0, 1] gives it the Chernoff bound of chi-square with T = trace / largest degrees
+    of freedom, P(energy <= q trace) <= exp(-T (q - 1 - log q) / 2). Traces of Rademacher probes are taken at their lower end (Hsu, Kakade
+    and Zhang 2012). All `tests` together raise a false alarm with probability FALSE_ALARM at most.
+
+    >>> is_below_noise(np.array([700.0, 900.0]), 1000.0, tests=2)
+    array([ True, False])
+    """
+    level = np.log((1 if n_probes is None else 2) * tests / FALSE_ALARM)
+    freedom = np.asarray(trace, dtype=np.float64) / largest
+    if n_probes is not None:
+        margin = level / n_probes
+        freedom = np.maximum(np.sqrt(np.maximum(freedom - margin, 0.0)) - np.sqrt(margin), 0.0) ** 2
+    energy, freedom = np.broadcast_arrays(np.asarray(energy, dtype=np.float64) / largest, freedom)
+    ratio = np.divide(np.minimum(energy, freedom), freedom, out=np.ones(energy.shape), where=freedom > 0)
+    ratio = np.maximum(ratio, 1e-300)
+    return freedom * (ratio - 1 - np.log(ratio)) / 2 > level
+
+
 def estimate_sigma(graph: Graph, noisy, *, frame: Frame | None = None, weights=None) -> float:
     """Noise level from the finest scale that carries at least 2 % of the trace: median(|F| / sqrt(weights)) / 0.6745.
 
+    Every other such scale bounds it from above: a signal can only add to the median and to the energy of a scale, so neither the median
+    nor sqrt(||F_j||^2 / sum(weights_j)) of any scale, plus MARGIN of its standard errors, may be smaller.
     Biased upwards on rough signals (it warns when the next scale disagrees); give the known sigma where there is one.
     """
     if checked_graph(graph).n == 0:
         msg = "sigma cannot be estimated: the graph has no nodes"
-        raise ValueError(msg)
+        raise InputError(msg)
     frame = chebyshev_frame(graph) if frame is None else checked_frame_of(graph, frame)
     values = graph.align(noisy)
     if weights is None:
@@ -295,18 +322,18 @@ def estimate_sigma(graph: Graph, noisy, *, frame: Frame | None = None, weights=N
     weights = checked_real_array("weights", weights)
     if weights.shape != (frame.n_scales, graph.n):
         msg = f"weights must have shape {(frame.n_scales, graph.n)}, as monte_carlo_weights of the same frame returns them; got {weights.shape}"
-        raise ValueError(msg)
+        raise InputError(msg)
     checked_weight_size(weights)
     shares = block_sum(weights.T) / max(graph.n, 1)
     usable = np.flatnonzero(shares >= 0.02)[::-1]
     if len(usable) == 0:
-        msg = "sigma cannot be estimated: the graph has no scale that carries noise (is it empty?); pass sigma="
-        raise ValueError(msg)
+        msg = Sentence("sigma cannot be estimated: the graph has no scale that carries noise (is it empty?); pass {sigma=}")
+        raise InputError(msg)
     if not min(float(weights[j].min()) for j in usable[:2]) > 0:
         msg = "weights must be above 0 at every node, in the finest scales at least; pass smooth_weights(graph, weights)"
-        raise ValueError(msg)
+        raise InputError(msg)
     planes = values[None] if values.ndim == 1 else values.T
-    bands = forward(frame, planes.astype(np.float64))
+    bands = forward(frame, shifted(planes.astype(np.float64), -offsets_of(planes)))
 
     linked = graph.degrees > 0 if graph.n_edges else np.ones(graph.n, dtype=bool)  # an isolated node has no fine coefficients
     linked = beside(np.flatnonzero(linked), bands)
@@ -314,17 +341,27 @@ def estimate_sigma(graph: Graph, noisy, *, frame: Frame | None = None, weights=N
     def level(j):
         return float(np.median(np.abs(bands[:, j, linked]) / np.sqrt(weights[j, linked]))) / 0.6744897501960817
 
-    sigma = level(usable[0])
+    sigma = min([level(usable[0]), *(_upper_sigma(level(j), bands[:, j], weights[j]) for j in usable if weights[j].min() > 0)])
     if sigma == 0:
-        msg = "the estimated sigma is 0: over half the finest coefficients vanish, so the signal looks noise-free; pass sigma="
-        raise ValueError(msg)
+        msg = "the estimated sigma is 0: over half the finest coefficients vanish, so the signal looks noise-free; pass {sigma=}"
+        raise InputError(Sentence(msg))
     if len(usable) > 1 and level(usable[1]) > 1.1 * sigma:
-        warnings.warn(
-            f"sigma was estimated as {sigma:.4g}, but the next scale says {level(usable[1]):.4g}: the signal is rough and the "
-            "estimate is probably too high; pass sigma= if you know it",
-            stacklevel=2,
+        msg = (
+            "sigma was estimated as {:.4g}, but the next scale says {:.4g}: the signal is rough and the estimate is probably too high; "
+            "pass {sigma=} if you know it"
         )
+        warnings.warn(Sentence(msg, sigma, level(usable[1])), stacklevel=2)
     return sigma
+
+
+def _upper_sigma(median: float, band, weights) -> float:
+    """Upper bound of sigma from one scale: the smaller one of its median's and its energy's reading, MARGIN standard errors higher.
+
+    The standard errors are those of as many independent values as the scale has degrees of freedom: 1.17 and 0.71 over their root.
+    """
+    freedom = float(block_sum(weights)) * len(band)
+    energy = float(np.sqrt(block_sum(np.square(band).sum(axis=0)) / freedom))
+    return min(median * (1 + MARGIN * 1.167 / np.sqrt(freedom)), energy * (1 + MARGIN * np.sqrt(0.5 / freedom)))
 
 
 # ---- shapes -----------------------------------------------------------------------------------------------------
@@ -336,7 +373,7 @@ def checked_pair(F, weights):
     weights = beside(checked_real_array("weights", weights), F)
     if F.ndim not in (2, 3) or weights.shape != F.shape[:2] or F.shape[2:] == (0,):
         msg = f"F must be (n_scales, n) or (n_scales, n, m), weights (n_scales, n); got {F.shape} and {weights.shape}"
-        raise ValueError(msg)
+        raise InputError(msg)
     return checked_coefficient_size("F", F), checked_weight_size(weights)
 
 
@@ -344,7 +381,7 @@ def checked_coefficient_weights(weights):
     """Finite weights of at least 0, as they are of coefficients."""
     if span(checked_weight_size(weights))[0] < 0:
         msg = "weights must not be negative: thresholds minimise the coefficients' SURE, so pass weights of domain='coefficients'"
-        raise ValueError(msg)
+        raise InputError(msg)
     return weights
 
 
@@ -363,7 +400,7 @@ def checked_scale(name: str, scale, shape: tuple) -> np.ndarray:
     if not (least >= 0 and most <= LARGEST):
         got = f"shape {values.shape}" if not fits else f"some that are negative, NaN or above {LARGEST:g}"
         msg = f"{name} must be {'True, False or ' * (name == 'scaled')}non-negative numbers of shape {shape}; got {got}"
-        raise ValueError(msg)
+        raise InputError(msg)
     return values.astype(np.float64, copy=False)
 
 
@@ -373,10 +410,10 @@ def threshold_field(F: np.ndarray, t, scale) -> np.ndarray:
     shapes = ((), F.shape[:1]) if F.ndim == 2 else ((), F.shape[:1], (F.shape[0], F.shape[2]))
     if t.shape not in shapes:
         msg = f"t must have one of the shapes {', '.join(map(str, shapes))} for F of shape {F.shape}; got {t.shape}"
-        raise ValueError(msg)
+        raise InputError(msg)
     if scale is not None and float(t.max(initial=0)) > largest:
         msg = f"t must be at most {largest:g} in size; got {t.max():g}"
-        raise ValueError(msg)
+        raise InputError(msg)
     with np.errstate(over="ignore"):  # infinite kills everything, which is what it should do
         t = t.astype(F.dtype)
     field = t.reshape(t.shape[:1] + (1,) + t.shape[1:]) if t.ndim else t

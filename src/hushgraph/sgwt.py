@@ -15,7 +15,16 @@ from hushgraph.arrays import beside, namespace, on_device, on_host
 from hushgraph.frame import ChebyshevFrame, ExactFrame, Frame
 from hushgraph.local_noise import smooth_weights
 from hushgraph.progress import timed
-from hushgraph.risk import Law, checked_coefficient_weights, default_probes, exact_weights, mean_weights, probes, weights_of
+from hushgraph.risk import (
+    Law,
+    checked_coefficient_weights,
+    default_probes,
+    exact_weights,
+    is_below_noise,
+    mean_weights,
+    probes,
+    weights_of,
+)
 from hushgraph.shrink import Rule, sure_exponent
 from hushgraph.sums import block_sum, dots_there, sum_of_rows, sums_there
 from hushgraph.threshold import Candidates, Level, apply_thresholds, least_thresholds
@@ -58,13 +67,30 @@ class Noise:
         """sum_i sigma_i^2 a_ki b_ki of each pair of rows."""
         return self.variance * dots_there(a, b) if self.per_node is None else dots_there(self.per_node**2 * a, b)
 
-    def risk_se(self, square: np.ndarray, trace) -> Any:
-        """Standard error of SURE as an estimate of the loss, from the squared residuals and tr((Sigma J)^2).
+    def risk_se(self, square: np.ndarray, trace, divergence) -> Any:
+        """Standard error of SURE as an estimate of the loss, from the squared residuals, tr((Sigma J)^2) and the diagonal of J Sigma.
 
         Its square, 4 <y - fhat, Sigma (y - fhat)> + 4 tr((Sigma J)^2) - 2 tr(Sigma^2), is unbiased for the mean squared difference of the
-        two at fixed thresholds and weights; J is the Jacobian of the estimator.
+        two at fixed thresholds and weights; J is the Jacobian of the estimator. See `error_of_sums`.
         """
-        return np.sqrt(np.maximum(4 * sums_there(self.weigh(square)[None])[0] + 4 * trace - 2 * self.fourth(len(square)), 0.0))
+        weighted, turned = sums_there(np.stack([self.weigh(square), self.weigh(divergence)]))
+        return self.error_of_sums(weighted, trace, turned, self.fourth(len(square)))
+
+    @staticmethod
+    def error_of_sums(weighted, trace, turned, fourth) -> Any:
+        """The same from <y - fhat, Sigma (y - fhat)>, tr((Sigma J)^2), tr(Sigma J Sigma) and tr(Sigma^2).
+
+        The mean squared difference is at least 2 tr(((I - 2 J) Sigma)^2), which is due to the noise alone. That takes the place of an
+        estimate of less than a quarter of it: the residual is too small then, since sigma is too large, and the estimate may even be negative.
+        """
+        square, noise_alone = 4 * weighted + 4 * trace - 2 * fourth, 2 * (fourth - 4 * turned + 4 * trace)
+        return np.sqrt(np.maximum(np.where(4 * square < noise_alone, noise_alone, square), 0.0))
+
+    def is_too_large(self, energy, trace, *, tests: int, n_probes: int | None = None) -> np.ndarray:
+        """Whether energies of linear images of y, whose noise has these traces (in units of `variance`), prove it; see `is_below_noise`."""
+        if self.per_node is None:
+            return is_below_noise(np.asarray(energy) / self.variance, trace, tests=tests, n_probes=n_probes)
+        return is_below_noise(energy, trace, tests=tests, largest=float(self.per_node.max()) ** 2, n_probes=n_probes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,6 +127,7 @@ class Probed:
     weights: np.ndarray
     signal_weights: np.ndarray
     weights_from: str
+    energy: Any = None  # ||F_j||^2 of each signal and filter, (m, filters)
     joint: Any = None  # on a GPU these bands and those of the signals, in one array
 
 
@@ -120,28 +147,44 @@ class Estimate:
     ahead: Any = None  # J eps of the probes, where it was worked out with the signal
 
 
-def estimates(frames: list[Frame], planes: np.ndarray, noise: Noise, settings: Settings, timings: dict):
-    """An Estimate for each frame, with the probes and slopes that `risk_errors` needs."""
+def estimates(frames: list[Frame], planes: np.ndarray, noise: Noise, settings: Settings, timings: dict, *, is_centred: np.ndarray):
+    """An Estimate for each frame, with the probes and slopes that `risk_errors` needs.
+
+    Signals in `is_centred` are less their mean, which comes back unthresholded. With P the projection on it the Jacobian is
+    P + S diag(slope) W (I - P): the mean costs `noise.mean`, and saves what its direction had in the other term.
+    """
     bank, rows = _shared_filters(frames)
     with timed(timings, "weights", 0.05, 0.35):
         probed, F = _probe(bank, noise, settings, planes)
     with timed(timings, "forward", 0.35, 0.5):
         F = forward(bank, planes) if F is None else F
+    probed = replace(probed, energy=namespace(F).stack([dots_there(part, part) for part in F]))
     with timed(timings, "thresholds", 0.5, 0.6):
         t, slope = _threshold(F, bank, probed, noise, settings)
         shares = [_shares(probed.signal_weights, part) for part in slope]
+        if is_centred.any():
+            direction = mean_direction(bank, noise, planes.shape[1], planes)
+            shares = [share - is_centred[m] * dots_there(direction, slope[m]) for m, share in enumerate(shares)]
+        freedom = is_centred * (noise.mean(planes.shape[1]) / noise.variance)
     results = []
     for frame, pick in zip(frames, rows, strict=True):
         with timed(timings, "inverse", 0.6, 0.75):
             signal, ahead = _synthesized(frame, F if len(frames) == 1 else F[:, beside(pick, F)], slope, probed)
         divergence = namespace(F).stack(
-            [sum(row[j] for j in pick) for row in shares]
+            [sum(row[j] for j in pick) + free for row, free in zip(shares, freedom, strict=True)]
         )  # in this order, however many signals there are
         apart = np.subtract(signal, planes, dtype=np.float64)
         residual = dots_there(apart, apart)
         risk = residual - noise.total(planes.shape[1]) + 2 * noise.variance * divergence
         results.append(Estimate(frame, pick, signal, t[pick], risk, divergence, ahead))
     return results, probed, slope
+
+
+def signals_below_noise(probed: Probed, noise: Noise) -> np.ndarray:
+    """Of each signal, whether the energy of some scale proves sigma too large."""
+    trace, energy = on_host(probed.weights.sum(axis=1)), on_host(probed.energy)
+    n_probes = None if probed.weights_from == "exact" else probed.count
+    return np.asarray(noise.is_too_large(energy, trace, tests=2 * len(trace), n_probes=n_probes).any(axis=1))
 
 
 def risk_errors(part: Estimate, m: int, planes, noise: Noise, probed: Probed, slope: np.ndarray, law: Law, timings: dict):
@@ -154,7 +197,7 @@ def risk_errors(part: Estimate, m: int, planes, noise: Noise, probed: Probed, sl
     with timed(timings, "risk error", 0.75, 1.0):
         trace, frobenius, divergence, variance = _traces(part, probed, slope[m], noise)
     square = np.square(part.signal[m] - planes[m], dtype=np.float64)
-    risk_se = noise.risk_se(square, trace)
+    risk_se = noise.risk_se(square, trace, divergence)
     nodes = square - noise.weigh(np.ones_like(square)) + 2 * divergence, variance
     if probed.weights_from != "probes":
         return risk_se, 0.0 if probed.weights_from == "exact" else np.nan, *nodes
@@ -188,7 +231,14 @@ def _shares(weights, slope) -> Any:
     """What each scale adds to the divergence."""
     if on_device(slope):
         return dots_there(weights, slope)
-    return [block_sum(w * s) for w, s in zip(weights, slope, strict=True)]
+    return np.array([block_sum(w * s) for w, s in zip(weights, slope, strict=True)])
+
+
+def mean_direction(frame: Frame, noise: Noise, n: int, like) -> Any:
+    """Diagonal of W P Sigma S, (n_scales, nodes), in units of `noise.variance`; P is the projection on constant signals of n nodes."""
+    constant = namespace(like).full((1, frame.graph.n), 1 / np.sqrt(n))
+    back = forward(frame, noise.weigh(constant) / noise.variance, transposed=frame.laplacian == "random_walk")
+    return forward(frame, constant)[0] * back[0]
 
 
 def _probe(frame: Frame, noise: Noise, settings: Settings, planes) -> tuple[Probed, Any]:
@@ -221,7 +271,7 @@ def _probe(frame: Frame, noise: Noise, settings: Settings, planes) -> tuple[Prob
         signal_weights = beside(exact_weights(frame, sigma=on_host(noise.per_node), domain="signal"), eps)
     elif walk:
         signal_weights = mean_weights(frame, eps, domain="signal")
-    return Probed(count, eps[:RISK_PROBES], bands, raw, signal_weights, source, joint), F
+    return Probed(count, eps[:RISK_PROBES], bands, raw, signal_weights, source, joint=joint), F
 
 
 def _threshold(F: np.ndarray, frame: Frame, probed: Probed, noise: Noise, settings: Settings):
@@ -306,4 +356,5 @@ def average(y: np.ndarray, signals: np.ndarray, risks, errors, noise: Noise, sha
     signal = sum_of_rows(shares, signals)
     gain = np.nan_to_num((y - signal) ** 2 - sum_of_rows(shares, (y - signals) ** 2))  # at most 0; 0 where there is no value
     spread = shares @ np.square(errors) + 4 * block_sum(noise.weigh(gain))
-    return signal, float(shares @ np.asarray(risks) + block_sum(gain)), float(np.sqrt(max(spread, 0.0))), gain
+    spread = spread if spread > 0 else np.min(np.square(errors))  # 0 and less where sigma is too large: no part's error is 0
+    return signal, float(shares @ np.asarray(risks) + block_sum(gain)), float(np.sqrt(spread)), gain

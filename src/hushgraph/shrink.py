@@ -10,6 +10,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from hushgraph._errors import InputError
 from hushgraph.arrays import beside, on_device
 from hushgraph.checks import as_array, as_number, checked_real_array, choose, shown
 
@@ -62,7 +63,7 @@ def exponent_of(rule: Rule, beta: float | None = None) -> float:
         return checked_beta(beta)
     if beta is not None:
         msg = f"beta belongs to rule='power' only; got beta={shown(beta)} with rule={rule!r}"
-        raise ValueError(msg)
+        raise InputError(msg)
     return {"soft": 1.0, "james_stein": 2.0, "hard": np.inf}[rule]
 
 
@@ -71,7 +72,7 @@ def sure_exponent(rule: Rule, beta: float | None = None) -> float:
     exponent = exponent_of(rule, beta)
     if np.isinf(exponent):
         msg = "SURE does not hold for rule='hard' (it jumps); use 'soft', 'james_stein' or 'power', or oracle_thresholds"
-        raise ValueError(msg)
+        raise InputError(msg)
     return exponent
 
 
@@ -79,7 +80,7 @@ def checked_beta(beta) -> float:
     """beta as a finite float of at least 1."""
     if not as_number(beta) >= 1:
         msg = f"rule='power' needs a finite beta of at least 1 (1 is soft, 2 is James-Stein); got {shown(beta)}"
-        raise ValueError(msg)
+        raise InputError(msg)
     return float(beta)
 
 
@@ -89,7 +90,7 @@ def checked_thresholds(t) -> np.ndarray:
     if values.dtype.kind not in "fiub" or not np.all(values >= 0):
         got = f"the smallest is {np.min(values)}" if values.dtype.kind in "fiub" else f"got {shown(t)}"
         msg = f"thresholds must be numbers of at least 0; {got}"
-        raise ValueError(msg)
+        raise InputError(msg)
     return values
 
 

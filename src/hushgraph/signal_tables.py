@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from hushgraph._errors import InputError, Sentence
 from hushgraph.array_files import arrow, ids_of, numbers_of, parquet_columns, read_columns
 from hushgraph.checks import first_of, is_number, shown
 from hushgraph.edge_table import PLACES, is_integer
@@ -55,13 +56,13 @@ def read_table(path: Path, delimiter: str | None, graph, *, columns, label, miss
     )  # fmt: skip
     for name in [key, *taken]:
         if table.names.count(name) > 1 and _is_headless(table, table.names[0], set(nodes), {}):
-            raise ValueError(_no_names(path))
+            raise InputError(_no_names(path))
         if table.names.count(name) != 1:
-            msg = f"{path} must have one column {shown(name)}; it has {table.names[:20]}; say columns= and label="
-            raise ValueError(msg)
+            msg = "{} must have one column {}; it has {}; say {columns=} and {label=}"
+            raise InputError(Sentence(msg, path, shown(name), table.names[:20]))
     if not taken:
-        msg = f"{path} has no column of values beside the labels; it has {table.names[:20]}; say columns= and label="
-        raise ValueError(msg)
+        msg = "{} has no column of values beside the labels; it has {}; say {columns=} and {label=}"
+        raise InputError(Sentence(msg, path, table.names[:20]))
     given, values = table.read(key, taken)
     rows = _rows_of(table, key, given, nodes, missing_ok)
     return Found(np.concatenate([values, np.full((1, len(taken)), np.nan)])[rows], taken, left_out)
@@ -95,8 +96,8 @@ def _label_column(table: Table, asked: list[str] | None, nodes: list, missing_ok
     fitting = [name for name in likely if _fits(whole[name], known, missing_ok)]
     named = [name for name in fitting if name in index and name not in _PANDAS_INDEX and not name.startswith("__index_level_")]
     if not named and any(whole[name] != whole[fitting[0]] for name in fitting):
-        msg = f"{table.path} has several columns that fit the labels of the graph: {first_of(fitting)}; say label="
-        raise ValueError(msg)
+        msg = "{} has several columns that fit the labels of the graph: {}; say {label=}"
+        raise InputError(Sentence(msg, table.path, first_of(fitting)))
     if named or fitting:
         return (named or fitting)[0]
     return max(samples, key=lambda name: sum(one in known for one in samples[name]), default=index[0])
@@ -114,7 +115,7 @@ def _text_table(path: Path, delimiter: str, integers: bool) -> Table:
     names = [name.strip() for name in next(csv_rows(path, delimiter, 0), (0, []))[1]]
     if not names:
         msg = f"{path} is empty; expected a line with names of columns and one line per node"
-        raise ValueError(msg)
+        raise InputError(msg)
 
     def rows():
         found = csv_rows(path, delimiter, 0)
@@ -122,7 +123,7 @@ def _text_table(path: Path, delimiter: str, integers: bool) -> Table:
         for number, row in found:
             if len(row) != len(names):
                 msg = f"line {number} of {path} has {len(row)} fields where {len(names)} are expected; it is truncated or garbled"
-                raise ValueError(msg)
+                raise InputError(msg)
             yield number, row
 
     def labels(wanted: list[str], most: int | None) -> dict[str, list]:
@@ -185,12 +186,12 @@ class _Numbers:
         self.points = self.points or "." in text
         where = f"line {line} of {self.path}"
         if value is None:
-            hint = "; it has a comma: write numbers with a decimal point and no separators of thousands" * ("," in text)
-            msg = f"{where} has something else than a number, or nothing, in column {column!r}{hint or '; if it is no signal, name those that are: columns='}"
-            raise ValueError(msg)
+            hint = "it has a comma: write numbers with a decimal point and no separators of thousands"
+            advice = hint if "," in text else Sentence("if it is no signal, name those that are: {columns=}")
+            raise InputError(Sentence("{} has something else than a number, or nothing, in column {!r}; {}", where, column, advice))
         if self.commas and self.points:
             msg = f"{where}, column {column!r}: numbers have a comma here and a point there, so that 1.234 may be more than a thousand; write all with a decimal point"
-            raise ValueError(msg)
+            raise InputError(msg)
         return value
 
 
@@ -214,7 +215,7 @@ def _parquet_table(path: Path, integers: bool) -> Table:
         given, absent = _labels_of(found[key], key, path, integers)
         if absent.any():
             msg = f"row {int(absent.argmax())} of {path} has no label in column {key!r}; every row needs one"
-            raise ValueError(msg)
+            raise InputError(msg)
         return given.tolist(), np.stack([numbers_of(found[name], name, path) for name in wanted], axis=1)
 
     return Table(path, names, index, labels, read)
@@ -250,18 +251,16 @@ def _rows_of(table: Table, key: str, given: list, nodes: list, missing_ok: bool)
     row = {name: i for i, name in enumerate(given)}
     if len(row) < len(given):
         twice = list(dict.fromkeys(name for i, name in enumerate(given) if row[name] != i))
-        msg = f"{table.path} has {len(twice)} labels more than once (first: {first_of(twice)}); each node needs exactly one row; {_advice(table, key, twice, set(nodes))}"
-        raise ValueError(msg)
+        msg = "{} has {} labels more than once (first: {}); each node needs exactly one row; {}"
+        raise InputError(Sentence(msg, table.path, len(twice), first_of(twice), _advice(table, key, twice, set(nodes))))
     known = set(nodes)
     absent, foreign = [name for name in nodes if name not in row], [name for name in given if name not in known]
     if (absent or foreign) and _is_headless(table, key, known, row):
-        raise ValueError(_no_names(table.path))
+        raise InputError(_no_names(table.path))
     if foreign or (absent and not missing_ok):
-        msg = (
-            f"labels of {table.path} and graph differ: {len(absent)} nodes have no row (first: {first_of(absent)}), {len(foreign)} rows are of "
-            f"no node (first: {first_of(foreign)}); {_advice(table, key, foreign, known)}"
-        )
-        raise ValueError(msg)
+        msg = "labels of {} and graph differ: {} nodes have no row (first: {}), {} rows are of no node (first: {}); {}"
+        advice = _advice(table, key, foreign, known)
+        raise InputError(Sentence(msg, table.path, len(absent), first_of(absent), len(foreign), first_of(foreign), advice))
     return [row.get(name, -1) for name in nodes]
 
 
@@ -279,11 +278,11 @@ def _is_headless(table: Table, key: str, known: set, row: dict) -> bool:
 def _advice(table: Table, key: str, foreign: list, known: set) -> str:
     """What to do about labels that do not match, or about none where only rows are absent."""
     if not foreign:
-        return "add their rows, or let them be missing: missing_ok=True"
+        return Sentence("add their rows, or let them be missing: {missing_ok=True}")
     others = [name for name in table.names if name != key and table.names.count(name) == 1]
     fitting = [name for name, sample in table.labels(others, _SAMPLE).items() if sample and _fits(sample, known, True)]
     if fitting:
-        return f"column {fitting[0]!r} fits the graph: say label={fitting[0]!r}"
+        return Sentence("column {!r} fits the graph: say {label=}{!r}", fitting[0], fitting[0])
     text = isinstance(next(iter(known), 0), str)
     if all(isinstance(name, int) for name in foreign) and text:
         return "the file has integers and the graph has text: store them as text"
@@ -291,4 +290,4 @@ def _advice(table: Table, key: str, foreign: list, known: set) -> str:
         return "the file has text and the graph has integers: store them as integers"
     if text and all((whole := _WHOLE.fullmatch(str(name))) and whole[1] in known for name in foreign):
         return "they were written as floats: store them without the .0, as integers or text"
-    return "check that it belongs to this graph, and label="
+    return Sentence("check that it belongs to this graph, and {label=}")

@@ -9,6 +9,8 @@ import numpy as np
 from scipy.sparse import csgraph
 from scipy.spatial import cKDTree
 
+from hushgraph._errors import InputError
+from hushgraph._geodesy import planar_coords
 from hushgraph.checks import LARGEST, checked_count, checked_number, checked_seed, is_count, shown
 from hushgraph.graph import Graph, checked_graph
 
@@ -44,7 +46,7 @@ def bernoulli_signal(graph: Graph, p: float = 0.001, k: int = 4, rng: int | np.r
         signal = graph.adjacency @ signal
         if signal.max(initial=0.0) > LARGEST:
             msg = f"k={k} is too large: after {step + 1} products with W the signal exceeds {LARGEST:g}; use a smaller k"
-            raise ValueError(msg)
+            raise InputError(msg)
     return signal
 
 
@@ -73,7 +75,7 @@ def hotspot_counts(graph: Graph, *, total: float = 15_000, n_hotspots: int = 12,
     checked_graph(graph)
     if graph.coords is None:
         msg = "hotspot_counts needs the places of the nodes; this graph has no coords, so build it with coords="
-        raise ValueError(msg)
+        raise InputError(msg)
     total = checked_number("total", total, "a positive expected number of events", above=0, most=1e15)
     n_hotspots = checked_count("n_hotspots", n_hotspots, 0)
     rng = np.random.default_rng(checked_seed(seed))
@@ -123,21 +125,21 @@ def piecewise_constant_signal(graph: Graph, *, n_pieces: int = 8, seed: int = 0)
     """
     if not is_count(n_pieces, 1, max(checked_graph(graph).n, 1)):
         msg = f"n_pieces must be an integer from 1 to the number of nodes, {graph.n}; got {shown(n_pieces)}"
-        raise ValueError(msg)
+        raise InputError(msg)
     rng = np.random.default_rng(checked_seed(seed))
     centres = rng.choice(graph.n, n_pieces, replace=False) if graph.n else np.empty(0, dtype=int)
     levels = rng.permutation(n_pieces).astype(float)
     if graph.n == 0:
         return np.empty(0)
     if graph.coords is not None:
-        return levels[cKDTree(graph.coords[centres]).query(graph.coords)[1]]
+        place = planar_coords(graph.coords, graph.crs)
+        return levels[cKDTree(place[centres]).query(place)[1]]
     return levels[_nearest_by_edges(graph, centres)]
 
 
-def _unit_coords(place: np.ndarray, crs: str | None) -> np.ndarray:
-    """Coordinates scaled so that the longer side of the map is 1; the shape is kept."""
-    if crs == "lonlat":
-        place = place * [np.cos(np.radians(place[:, 1].mean())), *[1.0] * (place.shape[1] - 1)]
+def _unit_coords(coords: np.ndarray, crs: str | None) -> np.ndarray:
+    """Coordinates in a plane, scaled so that the longer side of the map is 1; the shape is kept."""
+    place = planar_coords(coords, crs)
     extent = np.ptp(place, axis=0).max(initial=0) if len(place) else 0.0
     return (place - place.min(axis=0)) / extent if extent > 0 else np.zeros_like(place)
 

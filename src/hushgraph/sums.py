@@ -16,10 +16,12 @@ from hushgraph.arrays import beside, on_device, on_host
 from hushgraph.kernels import gpu
 from hushgraph.kernels.cpu import cores_for
 from hushgraph.kernels.lanes import ALL, WIDTH, get, total
+from hushgraph.kernels.threads import parallel_njit
 
 BLOCK = 4096
 STRETCH = 16 * BLOCK  # nodes whose rows are gathered at a time
 DEVICE_STRETCH = 2**22  # likewise on a GPU
+FAR = 10.0  # standard deviations of a signal between its mean and 0 from which on the mean is taken out first
 SLICE = 512  # nodes whose rows stay in cache
 
 
@@ -60,7 +62,7 @@ def _products_on_device(n: int, rows) -> np.ndarray:
     return np.asarray(total)
 
 
-@njit(cache=True, parallel=True)
+@parallel_njit()
 def _products(a, b, same, parts):
     for block in prange(len(parts)):
         lo, hi = block * BLOCK, min((block + 1) * BLOCK, a.shape[1])
@@ -133,7 +135,7 @@ def sum_of_rows(shares: np.ndarray, rows: np.ndarray) -> np.ndarray:
     return out.reshape(rows.shape[1:])
 
 
-@njit(cache=True, parallel=True)
+@parallel_njit()
 def _add_rows(shares, rows, out):
     for part in prange((len(out) + SLICE - 1) // SLICE):
         lo, hi = part * SLICE, min((part + 1) * SLICE, len(out))
@@ -171,13 +173,42 @@ def variances_there(rows) -> Any:
     return dots_there(apart, apart) / max(rows.shape[1], 1)
 
 
+def offset_of(mean: float, variance: float) -> float:
+    """A round number near the mean of a signal that lies FAR standard deviations from 0 (kelvins, altitudes), otherwise 0.
+
+    Polynomials spend their digits on such a level, and thresholds at 0 find nothing small. It is rounded so that sums in another order, of a
+    GPU or over partitions, give the same number.
+
+    >>> offset_of(273.1, 4.0), offset_of(5.0, 4.0)
+    (273.09375, 0.0)
+    """
+    spread = float(np.sqrt(variance))
+    if not abs(mean) > FAR * spread:
+        return 0.0
+    unit = 2.0 ** np.floor(np.log2(max(spread / 64, abs(mean) * 2.0**-40)))
+    return float(np.rint(mean / unit) * unit)
+
+
+def offsets_of(rows) -> np.ndarray:
+    """`offset_of` each row."""
+    means, variances = on_host(sums_there(rows)) / max(rows.shape[1], 1), on_host(variances_there(rows))
+    return np.array([offset_of(float(mean), float(variance)) for mean, variance in zip(means, variances, strict=True)])
+
+
+def shifted(rows, offsets: np.ndarray):
+    """Rows plus a number each, in their dtype; the same array where all are 0."""
+    return (
+        rows if not offsets.any() else np.add(rows, beside(offsets[:, None], rows), dtype=np.float64).astype(rows.dtype, copy=False)
+    )
+
+
 def _along_rows(rows: np.ndarray) -> np.ndarray:
     """float64 with neighbours in a row next to each other in memory: vectors are read from there without asking."""
     rows = np.asarray(rows, dtype=np.float64)
     return rows if rows.strides[1] == rows.itemsize or rows.shape[1] < 2 else np.ascontiguousarray(rows)
 
 
-@njit(cache=True, parallel=True)
+@parallel_njit()
 def _dots(a, b, parts):
     for block in prange(len(parts)):
         start, end = block * BLOCK, min((block + 1) * BLOCK, a.shape[1])

@@ -12,6 +12,8 @@ import math
 import numpy as np
 from numba import njit, prange
 
+from hushgraph.kernels.threads import parallel_njit
+
 TINY = 5e-324  # the least threshold that is not 0: it takes exact zeros and nothing else
 BINS = 2048  # 64 per factor of 2 below the largest value; the lowest bin takes the rest
 FINER = 64  # into which a bin is cut
@@ -22,7 +24,7 @@ WORDS = 9  # of a bin: x^2, g, x^2 (edge / z)^2beta, g (edge / z)^beta, each in 
 LEAST_UNIT = 2.0**-900
 
 
-@njit(cache=True, parallel=True)
+@parallel_njit()
 def least_sure(x, g, scale, variance, beta):
     """For each row the candidate with the least SURE."""
     best = np.zeros(len(x))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hushgraph._errors import InputError
 from hushgraph.checks import checked_count, checked_sigma
 from hushgraph.frame import Frame
 from hushgraph.observation import Noisy, refuse_release
@@ -51,7 +52,7 @@ def sure_curves(
     for name, signal in (("noisy", values), ("truth", clean)):
         if signal is not None and signal.ndim != 1:
             msg = f"SURE is drawn for one signal: {name} must be ({graph.n},), got {signal.shape}; pick a column"
-            raise ValueError(msg)
+            raise InputError(msg)
     sigma = estimate_sigma(graph, values, frame=frame) if sigma is None else checked_sigma(sigma, graph.n)
     n_probes = max(default_probes(graph.n), _ENOUGH_PROBES) if n_probes is None else checked_count("n_probes", n_probes, 2)
     noise = forward(frame, sigma * probes(graph.n, n_probes, seed=seed))  # (n_probes, n_scales, n)

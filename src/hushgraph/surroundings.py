@@ -20,7 +20,8 @@ from numba import njit
 from scipy import sparse
 from scipy.spatial import cKDTree
 
-from hushgraph.graph import METRES_PER_DEGREE, Graph
+from hushgraph._geodesy import planar_coords
+from hushgraph.graph import Graph
 from hushgraph.progress import reached
 
 HOP_WIDTHS = (1.0, 2.0, 3.5, 6.0)
@@ -97,10 +98,8 @@ def plane(graph: Graph) -> np.ndarray | None:
     """Coordinates in median edge lengths, (n, 2); None where there are none to use."""
     if graph.coords is None or graph.coords.shape[1] != 2 or graph.n_edges == 0:
         return None
-    place = graph.coords - graph.coords.mean(axis=0)
-    if graph.crs == "lonlat":
-        latitude = np.radians(graph.coords[:, 1].mean())
-        place = place * np.array(METRES_PER_DEGREE) * [np.cos(latitude), 1.0]
+    place = planar_coords(graph.coords, graph.crs)
+    place = place - place.mean(axis=0)
     unit = float(np.median(np.abs(_steps(graph, place))))
     return place / unit if unit > 1e-9 * np.abs(place).max() else None
 

@@ -12,6 +12,7 @@ import numpy as np
 from numba import njit
 from scipy import sparse
 
+from hushgraph._errors import InputError, Sentence
 from hushgraph.adjacency import Duplicates, checked_weights
 
 MERGING: dict[Duplicates, int] = {"error": 0, "sum": 1, "max": 2}
@@ -40,10 +41,8 @@ def symmetric_rows(pairs: np.ndarray, values: np.ndarray | None, n: int, duplica
     starts, neighbours, data = _mirrored(starts, neighbours, data)
     size, i, j, one, other = merged(starts, neighbours, data, MERGING[duplicates])
     if size < 0:
-        msg = (
-            f"edge ({i}, {j}) is given more than once with different weights ({one:g} and {other:g}); say duplicates='sum' or 'max'"
-        )
-        raise ValueError(msg)
+        msg = "edge ({}, {}) is given more than once with different weights ({:g} and {:g}); say {duplicates='sum'} or 'max'"
+        raise InputError(Sentence(msg, i, j, one, other))
     data = np.ones(size) if values is None else checked_weights(data[:size].copy(), size)  # a sum may be too large
     return SymmetricRows(sparse.csr_array((data, neighbours[:size].copy(), starts.astype(form)), shape=(n, n)))
 

@@ -15,6 +15,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
+from hushgraph._errors import FolderThereError, InputError, NoFileError, NoFolderError, NotAllowedError, Sentence
+
 CUT_SHORT = (EOFError, zlib.error, gzip.BadGzipFile, UnicodeDecodeError)  # what reading a damaged file raises
 BLOCK = 1 << 23  # bytes
 LONGEST_LINE = 1 << 22  # bytes
@@ -27,12 +29,12 @@ def existing_file(path, what: str) -> Path:
     path = Path(path)
     if not path.is_file():
         msg = f"{what} {path} does not exist or is a folder; check the path"
-        raise FileNotFoundError(msg)
+        raise NoFileError(msg)
     return path
 
 
 def unreadable(path: Path, line: int) -> ValueError:
-    return ValueError(f"{path} cannot be read after line {line}: it is truncated, not text, or not gzip; copy or download it again")
+    return InputError(f"{path} cannot be read after line {line}: it is truncated, not text, or not gzip; copy or download it again")
 
 
 # ---- reading --------------------------------------------------------------------------------------------------------
@@ -47,7 +49,7 @@ def pieces(path: Path) -> Iterator[bytes]:
             total += len(piece)
             if is_packed and total > UNPACKED_FREELY and total > MOST_UNPACKED * packed:
                 msg = f"{path} unpacks to more than {MOST_UNPACKED} times its size, which no graph does; unpack it by hand if it is one"
-                raise ValueError(msg)
+                raise InputError(msg)
             yield piece
 
 
@@ -76,7 +78,7 @@ def all_bytes(path: Path) -> io.BytesIO:
         whole = False
     if not whole:
         msg = f"{path} cannot be unpacked: it is truncated or not gzip; copy or download it again"
-        raise ValueError(msg)
+        raise InputError(msg)
     content.seek(0)
     return content
 
@@ -104,7 +106,7 @@ def line_blocks(path: Path) -> Iterator[tuple[int, bytes]]:
     if len(held) - line > LONGEST_LINE:
         number = before + held.count(b"\n") + 1
         msg = f"line {number} of {path} is longer than {LONGEST_LINE >> 20} MB; expected lines of text; check that it is the right file"
-        raise ValueError(msg)
+        raise InputError(msg)
     if held:
         yield before, _unmarked(path, before, bytes(held))
 
@@ -113,7 +115,7 @@ def _unmarked(path: Path, before: int, block: bytes) -> bytes:
     """Without the mark that some programs begin a file of UTF-8 with."""
     if not before and block.startswith(_MARKS_OF_UTF_16):
         msg = f"{path} is text in UTF-16; expected UTF-8; save it as UTF-8 (in Excel: CSV UTF-8)"
-        raise ValueError(msg)
+        raise InputError(msg)
     return block.removeprefix(b"" if before else BYTE_ORDER_MARK)
 
 
@@ -147,14 +149,14 @@ def _lines(path: Path, before: int, block: bytes) -> list[str]:
 # ---- writing --------------------------------------------------------------------------------------------------------
 
 
-def check_folder(place: Path, words: str) -> None:
-    """Refuse a place that is no folder and cannot become one, or that cannot be written to; `words` says so around {}."""
+def check_folder(place: Path, *, expected: str = "", advice: str) -> None:
+    """Refuse a place that is no folder and cannot become one, or that cannot be written to; the error begins and ends as told."""
     while not place.exists():
         place = place.parent
     if not place.is_dir():
-        raise NotADirectoryError(words.format(f"{place} is a file, and a folder is needed there"))
+        raise NoFolderError(Sentence("{}{} is a file, and a folder is needed there; {}", expected, place, advice))
     if not os.access(place, os.W_OK | os.X_OK):
-        raise PermissionError(words.format(f"{place} cannot be written to"))
+        raise NotAllowedError(Sentence("{}{} cannot be written to; {}", expected, place, advice))
 
 
 @contextmanager
@@ -163,7 +165,7 @@ def replacing(path) -> Iterator[BinaryIO]:
     path = Path(path)
     if path.is_dir():
         msg = f"{path} is a folder; give the name of a file"
-        raise IsADirectoryError(msg)
+        raise FolderThereError(msg)
     draft = path.with_name(f".{path.name}-{secrets.token_hex(6)}")
     try:
         with draft.open("xb") as file:

@@ -17,10 +17,12 @@ from typing import Literal, get_args
 import numpy as np
 from numba import njit, prange
 
+from hushgraph._errors import InputError
 from hushgraph.arrays import namespace, on_device, on_host
 from hushgraph.checks import checked_real_array, checked_sigma, choose, refuse_device
 from hushgraph.device_thresholds import apply_on_device, least_sure_on_device
 from hushgraph.kernels.cpu import cores_for
+from hushgraph.kernels.threads import parallel_njit
 from hushgraph.observation import refuse_release
 from hushgraph.risk import checked_coefficient_weights, checked_pair, checked_scale, threshold_scale
 from hushgraph.shrink import Rule, exponent_of, sure_exponent
@@ -89,7 +91,7 @@ def sure_curve(x, weights, *, sigma: float, rule: Rule = "james_stein", beta: fl
     x, weights = checked_real_array("x", x), checked_real_array("weights", weights)
     if x.ndim != 1 or weights.shape != x.shape:
         msg = f"x and weights must be those of one scale, (n,) and (n,); got shape {x.shape} and {weights.shape}"
-        raise ValueError(msg)
+        raise InputError(msg)
     x, weights = (part[0] for part in checked_pair(x[None], weights[None]))
     z, x, g = _sorted(x, weights, None if scale is None else checked_scale("scale", scale, x.shape))
     t, values = _sure_at_data(z, x, g, variance, exponent)
@@ -111,15 +113,15 @@ def oracle_thresholds(
     F, truth_F = checked_real_array("F", F), checked_real_array("truth_F", truth_F)
     if F.ndim not in (2, 3):
         msg = f"F must be (n_scales, n) or (n_scales, n, m); got {F.shape}"
-        raise ValueError(msg)
+        raise InputError(msg)
     if F.shape != truth_F.shape and F.shape[:2] != truth_F.shape:
         msg = f"truth_F must have the shape of F, {F.shape}, or of one of its signals; got {truth_F.shape}"
-        raise ValueError(msg)
+        raise InputError(msg)
     checked_coefficient_size("F", F)
     checked_coefficient_size("truth_F", truth_F)
     if weights is None and isinstance(scaled, bool | np.bool_) and scaled:
         msg = "scaled=True needs weights=, or pass the scale itself as scaled="
-        raise ValueError(msg)
+        raise InputError(msg)
     weights = np.broadcast_to(1.0, F.shape[:2]) if weights is None else checked_pair(F, weights)[1]
     scale = threshold_scale(weights, scaled)
     truth = truth_F if truth_F.ndim == F.ndim else np.broadcast_to(truth_F[:, :, None], F.shape)
@@ -244,7 +246,7 @@ def _oracle(z, x, f, beta):
     return best_t
 
 
-@njit(cache=True, parallel=True)
+@parallel_njit()
 def _apply(F, t, scale, beta, slope):
     """F becomes x (1 - |t / x|^beta)_+, slope its derivative."""
     for j in range(len(F)):

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse.linalg import LinearOperator
 
+from hushgraph._errors import InputError, InputTypeError
 from hushgraph.arrays import beside, on_device
 from hushgraph.checks import ROOM, checked_real_array, checked_size, checks_at_the_end
 from hushgraph.frame import ChebyshevFrame, ExactFrame, Frame
@@ -109,7 +110,7 @@ def checked_frame(frame) -> Frame:
     """`frame`, or an error that says what to pass."""
     if not isinstance(frame, ChebyshevFrame | ExactFrame):
         msg = f"frame must come from chebyshev_frame or exact_frame; got {type(frame).__name__}"
-        raise TypeError(msg)
+        raise InputTypeError(msg)
     return frame
 
 
@@ -117,7 +118,7 @@ def checked_frame_of(graph: Graph, frame) -> Frame:
     """`frame` if it is one, and of this graph."""
     if checked_frame(frame).graph is not graph and frame.graph.hash != graph.hash:
         msg = "frame belongs to another graph than the one given; build it with chebyshev_frame(graph)"
-        raise ValueError(msg)
+        raise InputError(msg)
     return frame
 
 
@@ -127,7 +128,7 @@ def checked_coefficients(frame, coefficients) -> np.ndarray:
     values = checked_real_array("coefficients", coefficients)
     if values.ndim not in (2, 3) or values.shape[:2] != expected or values.shape[2:] == (0,):
         msg = f"coefficients must have shape {expected} or {(*expected, 'm')}, as analyze returns them; got {values.shape}"
-        raise ValueError(msg)
+        raise InputError(msg)
     return checked_coefficient_size("coefficients", values)
 
 

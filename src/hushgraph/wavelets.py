@@ -9,8 +9,8 @@ from hushgraph.frame import Frame, chebyshev_frame, exact_frame
 from hushgraph.graph import Graph
 from hushgraph.progress import timed
 from hushgraph.result import Denoised, NodeRisk, per_signal
-from hushgraph.sgwt import Noise, Settings, estimates, risk_errors
-from hushgraph.sums import variances_there
+from hushgraph.sgwt import Noise, Settings, estimates, risk_errors, signals_below_noise
+from hushgraph.sums import offset_of, shifted, sums_there, variances_there
 
 DEPTHS = (0, 2, 4, 6)  # low_scales tried by sgwt_deep
 
@@ -21,10 +21,13 @@ def denoise_wavelets(graph: Graph, values: np.ndarray, sigma, settings: Settings
     planes = namespace(values).ascontiguousarray(values[None] if ndim == 1 else values.T)
     with timed(timings, "frame", 0.0, 0.05):
         frames = _frames(graph, settings.method) if settings.frame is None else [settings.frame]
-    parts, probed, slope = estimates(frames, planes, noise, settings, timings)
+    spread = variances_there(planes)
+    means = on_host(sums_there(planes)) / len(values)
+    offsets = np.array([offset_of(*pair) for pair in zip(means.tolist(), on_host(spread).tolist(), strict=True)])
+    planes = shifted(planes, -offsets)
+    parts, probed, slope = estimates(frames, planes, noise, settings, timings, is_centred=offsets != 0)
     best = np.argmin([on_host(part.risk) for part in parts], axis=0) if len(parts) > 1 else np.zeros(len(planes), dtype=int)
     errors = [risk_errors(parts[b], m, planes, noise, probed, slope, settings.law, timings) for m, b in enumerate(best)]
-    spread = variances_there(planes)
     picked = [(parts[b], m) for m, b in enumerate(best)]
     frames, thresholds = [part.frame for part, _ in picked], [part.thresholds[..., m] for part, m in picked]
     same = len({len(t) for t in thresholds}) == 1
@@ -35,13 +38,16 @@ def denoise_wavelets(graph: Graph, values: np.ndarray, sigma, settings: Settings
         "n_probes": probed.count if probed.weights_from == "probes" else None,
         "divergence": per_signal([part.divergence[m] for part, m in picked], ndim),
         "noisy_variance": per_signal(spread, ndim),
+        "offset": per_signal(offsets, ndim),
+        "sigma_too_large": per_signal(signals_below_noise(probed, noise), ndim),
     }
     if settings.method == "sgwt_deep":
         details["low_scales"] = per_signal([DEPTHS[b] for b in best], ndim)
         details["risk_by_low_scales"] = {depth: per_signal(part.risk, ndim) for depth, part in zip(DEPTHS, parts, strict=True)}
     sure, variance = (np.stack([error[k] for error in errors]) for k in (2, 3))
+    signals = [shifted(part.signal[m : m + 1], offsets[m : m + 1])[0] for part, m in picked]
     return Denoised(
-        signal=picked[0][0].signal[0] if ndim == 1 else np.stack([part.signal[m] for part, m in picked], axis=1),
+        signal=signals[0] if ndim == 1 else np.stack(signals, axis=1),
         sigma=sigma,
         risk=per_signal([part.risk[m] for part, m in picked], ndim),
         risk_se=per_signal([error[0] for error in errors], ndim),

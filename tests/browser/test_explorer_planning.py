@@ -43,7 +43,7 @@ def test_maps_of_the_last_release_say_so_while_another_is_planned(private, pictu
     plan(tab, "1.2")
     said = f"release 1, ε = 0.2, {sigma}"
     assert tab.page.evaluate(TITLES) == [f"Noisy {said}", f"Denoised {said}"]
-    assert tab.text("#sentence").startswith("A new map would be at most 3.32 times as likely")
+    assert tab.text("#sentence").startswith("This protects each person, but not strongly")
     assert tab.text("#noise-title") == "Noise a new map would have"
     assert tab.text("#errors-title") == "Typical error of a new map"
     tab.page.screenshot(path=pictures / f"explorer-another-{SIZES[size][0]}.png", full_page=size == "phone")
@@ -52,7 +52,7 @@ def test_maps_of_the_last_release_say_so_while_another_is_planned(private, pictu
     tab.page.wait_for_function("() => document.body.dataset.shown === '0.2 auto'", timeout=30_000)
     assert tab.page.evaluate(TITLES) == ["Noisy as published", "Denoised from the noisy map alone"]
     assert tab.text("#sigma") == sigma
-    assert tab.text("#sentence").startswith("Whatever the map shows is at most 1.22 times as likely")
+    assert tab.text("#sentence").startswith("With or without all data of any one person, nearly the same map")
     assert tab.page.input_value("#number") == "0.2"
     assert tab.page.is_hidden("#back")
     assert tab.page.is_disabled("#slider")
@@ -131,14 +131,73 @@ def test_a_plan_that_fails_opens_nothing_later(private):
     tab.end()
 
 
-@pytest.mark.parametrize(("typed", "used"), [("50", "10"), ("0.001", "0.05")])
-def test_a_number_beyond_the_slider_is_said_to_be(browser, typed, used):
+# ---- the box of epsilon -------------------------------------------------------------------------------------------------
+
+
+def test_comma_and_point_mean_the_same(browser):
     tab = Explorer(browser, served(graph=hg.datasets.city(600)))
-    tab.page.fill("#number", typed)
-    assert tab.text("#beyond").strip() == f"ε goes from 0.05 to 10 here: {used} is used."
-    assert tab.page.get_attribute("#number", "aria-invalid") == "true"
-    tab.page.keyboard.press("Enter")
-    assert tab.page.input_value("#number") == used
-    assert tab.text("#beyond") == ""
-    tab.page.wait_for_function("(shown) => document.body.dataset.shown === shown", arg=f"{used} auto", timeout=30_000)
+    tab.page.select_option("#method", "sgwt_sure")
+    for typed, used in {"0,5": "0.5", "0.6": "0.6", ",7": "0.7", "1,25": "1.25", " 2 ": "2", "10": "10", "0,05": "0.05"}.items():
+        tab.page.fill("#number", "")
+        tab.page.type("#number", typed)
+        tab.page.wait_for_function("(shown) => document.body.dataset.shown === shown", arg=f"{used} sgwt_sure", timeout=30_000)
+        assert tab.text("#fault") == ""
+        assert tab.page.get_attribute("#number", "aria-invalid") == "false"
+        tab.page.keyboard.press("Enter")
+        assert tab.page.input_value("#number") == used
+        assert f"(epsilon {used})" in tab.text("#sentence")
+    tab.end()
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_number_that_is_refused_says_so_and_changes_nothing(private, pictures, size):
+    tab = private(size)
+    plan(tab, "0.6")
+    for typed in ("50", "0.001", "0", "-1", "1.000,5", "0,5,0", "1e1", "half", "", "٣"):
+        tab.page.fill("#number", typed)
+        assert "ε = 0.6 is kept" in tab.text("#fault")
+        assert tab.page.get_attribute("#number", "aria-invalid") == "true"
+        tab.page.keyboard.press("Enter")
+        assert tab.page.input_value("#number") == typed  # never silently another number
+        assert tab.page.is_disabled("#draw-button")
+    tab.page.wait_for_timeout(500)  # longer than the page waits before it asks
+    assert tab.shown() == "0.6 auto"
+    tab.page.fill("#number", "1.000,5")
+    tab.page.screenshot(path=pictures / f"explorer-refused-{SIZES[size][0]}.png", full_page=size == "phone")
+    tab.press("ArrowRight")
+    assert tab.text("#fault") == ""
+    tab.page.wait_for_selector("#draw-button:enabled", timeout=30_000)
+    tab.settle()
+    tab.end()
+
+
+# ---- a look at the events -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_owner_looks_at_the_events_before_the_first_draw(browser, counts, tmp_path, pictures, size):
+    graph = counts.graph
+    events = hg.datasets.trips(graph, n_people=4 * graph.n)
+    swapped = {**events, "x": events["y"] + 50_000, "y": events["x"]}
+
+    def check():
+        return hg.privacy.check_events(graph, swapped, unit="person", max_nodes=2, max_per_node=1, max_distance=200)
+
+    tab = Explorer(browser, served(events=counts, ledger=new_ledger(tmp_path, 2.0), check=check), size)
+    tab.page.screenshot(path=pictures / f"explorer-first-{SIZES[size][0]}.png", full_page=size == "phone")
+    if size == "laptop":
+        note, buttons = tab.page.locator("#budget-note").bounding_box(), tab.page.locator("#draw").bounding_box()
+        assert note["y"] + note["height"] <= buttons["y"]
+    tab.page.click("#check-button")
+    tab.page.wait_for_selector("#check[open]", timeout=30_000)
+    assert tab.text("#check-private").startswith("Private, not for publication")
+    assert f"{len(events['x']):,}" in tab.text("#check-list")
+    assert "another place" in tab.text("#check-hints")
+    tab.page.click("#check summary")
+    assert "further than 200" in tab.text("#check-dropped")
+    tab.page.screenshot(path=pictures / f"explorer-check-{SIZES[size][0]}.png")
+    tab.page.click("#check-close")
+    assert tab.page.eval_on_selector("#check-list", "(part) => part.textContent") == ""  # forgotten
+    drawn(tab, "0.5")
+    assert tab.page.is_hidden("#check-button")
     tab.end()

@@ -176,7 +176,7 @@ def test_the_scale_bar_is_right_at_every_zoom_and_latitude(offline_tab, tmp_path
         metres = float(text.split()[0].replace(",", "")) * (1000 if text.endswith("km") else 1)
         wide = tab.page.eval_on_selector("#maps .hush-map-length", "(bar) => bar.getBoundingClientRect().width")
         assert 30 <= wide <= 90.5
-        latitude = np.radians([30 + y / 110_540, 45])
+        latitude = np.radians([30 + y / 111_195.08, 45])
         shrinking = np.cos(latitude[0]) / np.cos(latitude[1])
         assert wide / scale * shrinking == pytest.approx(metres, rel=0.03)
         seen.add(text)

@@ -554,7 +554,7 @@ def test_a_count_map_knows_its_guarantee_and_shows_no_counts():
         counts.counts[0] = 1
     expected = (
         "CountMap(sensitivity_squared=2, adjacency='add-remove', unit='person', bound='enforced', caps={'max_nodes': 2, "
-        "'max_per_node': 1}, windows=None, rules={'place': 'node'})"
+        "'max_per_node': 1}, windows=None, rules={'place': 'node'}, unit_column='person', dataset=None)"
     )
     assert repr(counts) == str(counts) == expected
     assert np.asarray(counts).dtype == object
@@ -563,7 +563,7 @@ def test_a_count_map_knows_its_guarantee_and_shows_no_counts():
 
 @pytest.mark.parametrize("squared", [1, 2, 3, 4, 5, 8, 24, 10**12, 10**12 + 1, 2**61 + 1, Fraction(1, 3), Fraction(0.1) ** 2])
 def test_the_sensitivity_is_the_next_float_up(squared):
-    counts = CountMap(np.zeros(4), PATH, squared, "add-remove", "person", "assumed", {})
+    counts = declare_counts(PATH, np.zeros(4), unit="person", adjacency="add-remove", sensitivity_squared=squared)
     assert Fraction(counts.sensitivity) ** 2 >= squared > Fraction(math.nextafter(counts.sensitivity, 0)) ** 2
 
 

@@ -56,13 +56,15 @@ def spread(value: float) -> str:
 
 
 def error_words(error: TypicalError) -> str:
-    """An error for people.
+    """An error for people; words for one that is not known.
 
     Examples
     --------
-    >>> error_words(TypicalError(3.2, False)), error_words(TypicalError(0.62, True))
-    ('± 3.20', 'below ± 0.620')
+    >>> error_words(TypicalError(3.2, False)), error_words(TypicalError(0.62, True)), error_words(TypicalError.unknown())
+    ('± 3.20', 'below ± 0.620', 'not known')
     """
+    if not error.is_known:
+        return "not known"
     return f"{'below ' if error.is_bound else ''}{spread(error.size)}"
 
 

@@ -28,7 +28,9 @@ def explanation(graph: Graph, noisy: np.ndarray, result: Denoised) -> str:
         lines = risk_lines(graph, noisy, result)
         return _curves("How the thresholds were chosen", lines, _OWN_CURVES) if lines else ""
     details = result.details.get("combination", result.details)
-    shown = _combination(details, float(np.sum(result.risk_se)), graph.n) if "sets" in details and "weights" in details else ""
+    shown = (
+        _combination(details, float(np.sum(result.risk_se)), result.n_values) if "sets" in details and "weights" in details else ""
+    )
     if np.isnan(noisy).any() or graph.n > _MOST_NODES:
         return shown
     return shown + _curves("What thresholds alone would leave", plain_risk_lines(graph, noisy, result.sigma), _PLAIN_CURVES)
@@ -41,13 +43,15 @@ def risk_lines(graph: Graph, noisy: np.ndarray, result: Denoised) -> list[Line]:
     known = bool(n_probes) or isinstance(frame, ExactFrame)
     if np.isnan(noisy).any() or thresholds.shape != (frame.n_scales,) or not known:
         return []
-    own = result.sigma if np.ndim(result.sigma) else None
+    own, offset = result.sigma if np.ndim(result.sigma) else None, result.details["offset"]
     sigma = 1.0 if own is not None else float(result.sigma)
     weights = _weights(frame, n_probes, own)
     scales: list = [None] * len(weights)
     if result.method in _SCALED:
         scales = list(np.sqrt(np.maximum(smooth_weights(graph, weights, sigma=own), 0.0)))
-    curves = [sure_curve(x, g, sigma=sigma, scale=s) for x, g, s in zip(analyze(frame, noisy), weights, scales, strict=True)]
+    curves = [
+        sure_curve(x, g, sigma=sigma, scale=s) for x, g, s in zip(analyze(frame, noisy - offset), weights, scales, strict=True)
+    ]
     taken = [min(int(np.searchsorted(t, one * (1 - 1e-9))), len(t) - 1) for (t, _), one in zip(curves, thresholds, strict=True)]
     if any(risk[at] > risk.min() + 1e-6 * np.ptp(risk) for (_, risk), at in zip(curves, taken, strict=True)):
         return []

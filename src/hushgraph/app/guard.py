@@ -2,7 +2,7 @@
 
 Other users and other web pages can reach 127.0.0.1 too. A foreign name for this address (DNS rebinding) is answered with 421, a
 request that another page makes with 403, one without the token with 401. Only the empty page and its scripts, which hold no data,
-are served without the token.
+are served without the token. An answer without the token closes its connection, so that nobody else holds one for long.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import secrets
 from collections.abc import Iterable, Mapping
 
 TOKEN_HEADER = "x-hushgraph-token"
+_API = "/api/"  # requests that need the token
 MOST_BYTES = 4096  # of a request's body
 HEADERS = {
     "content-security-policy": (
@@ -44,7 +45,7 @@ def refusal(method: str, path: str, headers: Iterable[tuple[str, str]], *, hosts
         return 403, "Requests from other pages are refused."
     if method not in ("GET", "HEAD", "POST"):
         return 405, "Only GET and POST are answered."
-    if path.startswith("/api/") and not secrets.compare_digest(given.get(TOKEN_HEADER, "").encode(), token.encode()):
+    if path.startswith(_API) and not secrets.compare_digest(given.get(TOKEN_HEADER, "").encode(), token.encode()):
         return 401, "The token is missing or not the one of this run; open the address that the program printed."
     length = given.get("content-length", "0")
     if not length.isdigit() or int(length) > MOST_BYTES:
@@ -76,15 +77,18 @@ class Guard:
             await send({"type": "websocket.close", "code": 1008})
             return
 
+        headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]]
+        refused = refusal(scope["method"], scope["path"], headers, hosts=self.hosts, token=self.token)
+        owner = refused is None and scope["path"].startswith(_API)
+
         async def send_with_headers(message):
             if message["type"] == "http.response.start":
-                own = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
+                given = HEADERS if owner else {**HEADERS, "connection": "close"}
+                own = [(name.encode(), value.encode()) for name, value in given.items()]
                 kept = [pair for pair in message.get("headers", []) if pair[0].decode("latin-1").lower() not in HEADERS]
                 message = {**message, "headers": [*kept, *own]}
             await send(message)
 
-        headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]]
-        refused = refusal(scope["method"], scope["path"], headers, hosts=self.hosts, token=self.token)
         if refused is None:
             await self.app(scope, receive, send_with_headers)
         else:

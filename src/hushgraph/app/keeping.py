@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
+from hushgraph._errors import Sentence
 from hushgraph.privacy.ledger import Ledger
 from hushgraph.privacy.release import Release
 from hushgraph.text_files import check_folder
@@ -34,7 +35,7 @@ class Kept:
 def keeping_place(keep, ledger: Ledger) -> Path:
     """The folder that releases are written to, beside the ledger if none is given; refused before anything is charged."""
     place = (ledger.path.absolute().parent / FOLDER if keep is None else Path(keep)).absolute()
-    check_folder(place, "keep= must be a folder for the releases: {}; give another place")
+    check_folder(place, expected=Sentence("{keep=} must be a folder for the releases: "), advice="give another place")
     return place
 
 

@@ -12,8 +12,10 @@ import zlib
 
 import numpy as np
 
+from hushgraph._errors import InputError
+from hushgraph._geodesy import METRES_PER_DEGREE, planar_coords
 from hushgraph.checks import checked_number, checked_real_array
-from hushgraph.graph import METRES_PER_DEGREE, Graph, checked_graph
+from hushgraph.graph import Graph, checked_graph
 
 MAP_SCRIPTS = "map_data.js", "map_paint.js", "map_hands.js", "map.js"  # what reads and draws it, in the order of loading
 FINEST = 32  # coordinates are kept to this part of the typical edge, and are off by half of it at most
@@ -45,12 +47,8 @@ def planar_places(graph: Graph) -> tuple[np.ndarray, float | None]:
     coords = checked_graph(graph).coords
     if coords is None:
         msg = "a map needs the places of the nodes; this graph has no coords, so build it with coords= (one row per node)"
-        raise ValueError(msg)
-    place = np.array(coords[:, :2], dtype=np.float64)
-    if graph.crs != "lonlat":
-        return place, None
-    east, north = METRES_PER_DEGREE
-    return place * [east * np.cos(np.radians(place[:, 1].mean() if graph.n else 0.0)), north], 1.0
+        raise InputError(msg)
+    return planar_coords(coords[:, :2], graph.crs), 1.0 if graph.crs == "lonlat" else None
 
 
 def pack_graph(graph: Graph, order: np.ndarray, *, metres: float | None = None) -> dict:
@@ -102,7 +100,7 @@ def pack_values(values, *, step: float) -> dict:
     filled[missing] = 0.0
     if np.abs(filled).max(initial=0.0) > step * _WIDEST / 2:
         msg = f"values must be at most {_WIDEST // 2} steps in size; step={step:g} is too fine for them, so pass a larger one"
-        raise ValueError(msg)
+        raise InputError(msg)
     packed = _packed_numbers(filled, step)
     return packed if not len(missing) else {**packed, "missing": _packed_integers(missing, difference=True)}
 
@@ -148,7 +146,7 @@ def _latitude(graph: Graph) -> dict | None:
     if graph.crs != "lonlat" or graph.coords is None or not graph.n:
         return None
     latitude = graph.coords[:, 1]
-    return {"south": float(latitude.min()), "true": float(latitude.mean()), "degree": METRES_PER_DEGREE[1]}
+    return {"south": float(latitude.min()), "true": float(latitude.mean()), "degree": METRES_PER_DEGREE}
 
 
 def _packed_labels(graph: Graph, order: np.ndarray) -> str | None:

@@ -14,6 +14,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, get_args
 
+from hushgraph.app.connections import BACKLOG, connection_class
 from hushgraph.app.guard import MOST_BYTES, Guard
 from hushgraph.app.keeping import Kept
 from hushgraph.app.packing import MAP_SCRIPTS
@@ -34,6 +35,7 @@ from hushgraph.contents import extra
 from hushgraph.datasets.generated import city
 from hushgraph.graph import Graph
 from hushgraph.privacy.certificate import read_release
+from hushgraph.privacy.check import EventCheck
 from hushgraph.privacy.counting import CountMap
 from hushgraph.privacy.ledger import Ledger
 from hushgraph.privacy.release import Release
@@ -51,12 +53,19 @@ FILES = {
 HOSTS = ("127.0.0.1", "localhost")
 
 
+def web_server():
+    """Return the package that serves the page, or raise an error that names the extra; commands ask before they count events."""
+    extra("starlette", name="app", purpose="the explorer")
+    return extra("uvicorn", name="app", purpose="the explorer")
+
+
 def serve(
     *,
     graph: Graph | None = None,
     release: Release | str | Path | None = None,
     events: CountMap | None = None,
     ledger: Ledger | None = None,
+    check: Callable[[], EventCheck] | None = None,
     keep: str | Path | None = None,
     name: str | None = None,
     label: str = "events",
@@ -84,6 +93,9 @@ def serve(
         Private events, counted by `privacy.count_events` without time windows.
     ledger : Ledger
         The budget that releases of `events` are charged to.
+    check : callable, optional
+        Reads the events again and returns `privacy.check_events(...)` of them. With it the page offers, until the first release is
+        drawn, to show what counting made of the events: private, for whoever has the token of this run.
     keep : path, optional
         The folder that drawn releases are written to at once, as release-1, release-2 and so on; nothing is replaced. Without it
         "hushgraph-releases" beside the ledger's file.
@@ -109,10 +121,9 @@ def serve(
     """
     choose("host", host, HOSTS)
     port = checked_count("port", port, 0, 65_535)
-    uvicorn = extra("uvicorn", name="app", purpose="the explorer")
-    extra("starlette", name="app", purpose="the explorer")
+    uvicorn = web_server()
     session = open_session(
-        graph=graph, release=release, events=events, ledger=ledger, keep=keep, name=name, label=label, not_protected=not_protected,
+        graph=graph, release=release, events=events, ledger=ledger, check=check, keep=keep, name=name, label=label, not_protected=not_protected,
         attribution=attribution, metres=metres, seed=seed, on_release=_print_kept if on_release is None else on_release,
     )  # fmt: skip
     token, turns = secrets.token_urlsafe(32), Turns()
@@ -125,7 +136,7 @@ def serve(
         stack.enter_context(_warming_up(session, turns))
         config = uvicorn.Config(
             application(session, port=port, token=token, turns=turns), log_config=None, access_log=False, server_header=False,
-            date_header=False, limit_concurrency=64, lifespan="off",
+            date_header=False, http=connection_class(), ws="none", backlog=BACKLOG, lifespan="off",
         )  # fmt: skip
         uvicorn.Server(config).run(sockets=[listener])
 
@@ -164,6 +175,7 @@ def open_session(
     release: Release | str | Path | None = None,
     events: CountMap | None = None,
     ledger: Ledger | None = None,
+    check: Callable[[], EventCheck] | None = None,
     keep: str | Path | None = None,
     name: str | None = None,
     label: str = "events",
@@ -180,10 +192,13 @@ def open_session(
     if events is not None:
         return PrivateEvents(
             events, ledger, name=name, label=label, not_protected=not_protected, attribution=attribution, metres=metres, keep=keep,
-            on_release=on_release,
+            check=check, on_release=on_release,
         )  # fmt: skip
-    if ledger is not None or keep is not None:
-        msg = "ledger= is charged for releases of events=, and keep= is their folder; events= is missing: count them with privacy.count_events"
+    if ledger is not None or keep is not None or check is not None:
+        msg = (
+            "ledger= is charged for releases of events=, keep= is their folder, and check= looks at them; events= is missing: count them "
+            "with privacy.count_events"
+        )
         raise ValueError(msg)
     if isinstance(release, Release):
         return PublishedMap(release, name=name, label=label, metres=metres)
@@ -291,6 +306,7 @@ def application(session: Session, *, port: int, token: str, turns: Turns | None 
         routing.Route("/api/start", answering(lambda asked: session.describe())),
         routing.Route("/api/look", answering(lambda asked: session.look(read_wish(asked)), turns.latest), methods=["POST"]),
         routing.Route("/api/draw", answering(lambda asked: session.draw(read_order(asked))), methods=["POST"]),
+        routing.Route("/api/check", answering(lambda asked: session.check()), methods=["POST"]),
         routing.Route("/api/download", answering(lambda asked: session.download(read_wish(asked))), methods=["POST"]),
     ]
     hosts = tuple(f"{name}:{port}" for name in HOSTS)

@@ -2,7 +2,8 @@
 
 A generated city shows everything, since nobody lives there. A release shows what was published. Private events show numbers
 that depend on public inputs alone, until one release is drawn: their counts are touched by `PrivateEvents.draw` and by
-nothing else, which charges the ledger each time, and what it draws is written to a folder before it is shown.
+nothing else, which charges the ledger each time, and what it draws is written to a folder before it is shown. One exception is made for
+the owner's eyes: before the first release `PrivateEvents.check` shows, on request, what counting made of the events.
 """
 
 from __future__ import annotations
@@ -26,14 +27,16 @@ from hushgraph.app.packing import checked_metres, drawing_order, pack_graph
 from hushgraph.app.view import Wish, methods_for, view
 from hushgraph.checks import checked_number, checked_seed
 from hushgraph.graph import Graph, checked_graph
-from hushgraph.privacy.calibration import analytic_sigma, checked_delta, composed_epsilon
+from hushgraph.privacy.calibration import analytic_sigma, composed_epsilon
+from hushgraph.privacy.check import ADVICE, PRIVATE, EventCheck
 from hushgraph.privacy.counting import CountMap
+from hushgraph.privacy.guarantee import LARGEST_EPSILON, checked_guarantee, guarantee_in_words
 from hushgraph.privacy.ledger import BudgetExceeded, Ledger, LedgerError
 from hushgraph.privacy.plan import plan_release
-from hushgraph.privacy.release import Release, release, simulate
+from hushgraph.privacy.release import Release, check_ledger, release, simulate
 from hushgraph.signals import hotspot_counts
 
-LEAST_EPSILON, MOST_EPSILON, START = 0.05, 10.0, 0.5
+LEAST_EPSILON, MOST_EPSILON, START = 0.05, LARGEST_EPSILON, 0.5
 PER_NODE = 3.0  # events per junction of a generated city, as in plan_release
 Kind = Literal["generated", "release", "private"]
 
@@ -62,6 +65,8 @@ class Session(Protocol):
 
     def look(self, wish: Wish) -> dict: ...
 
+    def check(self) -> dict: ...
+
     def draw(self, order: Order) -> dict: ...
 
     def download(self, wish: Wish) -> bytes: ...
@@ -78,7 +83,7 @@ class GeneratedCity:
     ):
         self.metres = checked_metres(metres)
         self.graph, self.name, self.label = _mappable(graph), name, label
-        self.delta, self.seed = checked_delta(delta), checked_seed(seed)
+        (_, self.delta), self.seed = checked_guarantee(START, delta), checked_seed(seed)
         self.truth = hotspot_counts(graph, total=PER_NODE * graph.n, seed=seed)
         self.order = drawing_order(graph)
 
@@ -92,7 +97,11 @@ class GeneratedCity:
 
     def look(self, wish: Wish) -> dict:
         noisy = simulate(self.graph, self.truth, epsilon=wish.epsilon, delta=self.delta, sensitivity_squared=1, seed=self.seed)
-        return {"epsilon": wish.epsilon, **view(self.graph, noisy, wish, order=self.order, truth=self.truth)}
+        words = guarantee_in_words(wish.epsilon, delta=self.delta)
+        return {"epsilon": wish.epsilon, "guarantee": words, **view(self.graph, noisy, wish, order=self.order, truth=self.truth)}
+
+    def check(self) -> dict:
+        raise Refused(409, "There are no private events here.")
 
     def draw(self, order: Order) -> dict:
         raise Refused(409, "This city is generated and its noise simulated: there is nothing to publish.")
@@ -128,7 +137,10 @@ class PublishedMap:
         }
 
     def look(self, wish: Wish) -> dict:
-        return {"epsilon": self.published.epsilon, **view(self.graph, self.published, wish, order=self.order)}
+        return _told(self.published) | view(self.graph, self.published, wish, order=self.order)
+
+    def check(self) -> dict:
+        raise Refused(409, "There are no private events here.")
 
     def draw(self, order: Order) -> dict:
         raise Refused(409, "This release is published already; drawing needs the events and their ledger.")
@@ -154,10 +166,11 @@ class PrivateEvents:
         attribution: str | None = None,
         metres: float | None = None,
         keep: str | Path | None = None,
+        check: Callable[[], EventCheck] | None = None,
         on_release: Callable[[Kept], Any] | None = None,
     ):
         ledger = _checked_ledger(counts, ledger)
-        self.keep, self._on_release = keeping_place(keep, ledger), on_release
+        self.keep, self._on_release, self._check = keeping_place(keep, ledger), on_release, check
         self.graph, self.ledger, self.metres = _mappable(counts.graph), ledger, checked_metres(metres)
         self.name, self.label = name or ledger.dataset, label
         self.not_protected, self.attribution = not_protected, attribution
@@ -170,16 +183,37 @@ class PrivateEvents:
         self._plans: dict[tuple, dict] = {}
 
     def describe(self) -> dict:
+        budget = self._budget()
         return {
             **_described(self.graph, self.order, "private", self.name, self.label, metres=self.metres),
-            "delta": self.ledger.delta,
+            "delta": budget["delta"],
             "unit": self.ledger.unit,
             "sensitivity_squared": str(self.squared),
             "caps": self.caps,
-            "budget": self._budget(),
+            "budget": budget,
             "draws": len(self.releases),
             "release": _published(self.releases[-1]) if self.releases else None,
+            "checkable": self._check is not None,
             **self._places(),
+        }
+
+    def check(self) -> dict:
+        """What counting made of the events, for the owner's eyes before anything is spent: private, kept nowhere."""
+        if self._check is None:
+            raise Refused(409, "The program was started without a way to read the events again; use privacy.check_events.")
+        if self.releases:
+            raise Refused(409, "A release was drawn already. To look at the events again, use hushgraph check.")
+        try:
+            found = self._check()
+        except Exception:  # its text may come from the data
+            raise Refused(409, "The events could not be read again; hushgraph check says why.") from None
+        return {
+            "private": PRIVATE,
+            "table": found.table(),
+            "units": found.units_in_words(),
+            "dropped": [f"{one.place}: {one.reason}" for one in found.dropped],
+            "hints": list(found.hints),
+            "advice": ADVICE,
         }
 
     def look(self, wish: Wish) -> dict:
@@ -188,7 +222,7 @@ class PrivateEvents:
         if not self.releases:
             raise Refused(409, "No release has been drawn yet, and nothing else of these events may be shown.")
         latest = self.releases[-1]
-        return {"epsilon": latest.epsilon, "budget": self._budget(), **view(self.graph, latest, wish, order=self.order)}
+        return {**_told(latest), "budget": self._budget(), **view(self.graph, latest, wish, order=self.order)}
 
     def _planned(self, wish: Wish) -> dict:
         """Noise, expected error and cost of a release at this epsilon. From public inputs: the counts are not looked at."""
@@ -201,13 +235,15 @@ class PrivateEvents:
 
     def _plan(self, wish: Wish) -> dict:
         plan = plan_release(
-            self.graph, epsilon=wish.epsilon, delta=self.ledger.delta, adjacency=self.adjacency,
+            self.graph, epsilon=wish.epsilon, delta=self.ledger.seen.delta, adjacency=self.adjacency,
             max_nodes=self.caps["max_nodes"], max_per_node=self.caps["max_per_node"], method=wish.method_now,
             n_draws=1 if wish.moving else 2,
         )  # fmt: skip
         row = plan.rows[0]
+        words = guarantee_in_words(wish.epsilon, delta=self.ledger.delta, unit=self.ledger.unit, adjacency=self.adjacency)
         return {
             "epsilon": wish.epsilon,
+            "guarantee": words,
             "method": wish.method_now,
             "settled": not wish.moving,
             "sigma": row.sigma,
@@ -217,12 +253,12 @@ class PrivateEvents:
 
     def _budget(self, epsilon: float | None = None) -> dict:
         """The ledger's budget, and what would be left of it after one more release at `epsilon`."""
-        known = self.ledger.budget()
-        budget = {**known, "remaining": self.ledger.remaining()}
+        known = self.ledger.read()
+        budget = {**known.budget(), "remaining": known.remaining()}
         if epsilon is not None:
-            sigma = analytic_sigma(epsilon=epsilon, delta=known["delta"], sensitivity_squared=1)
-            total = Fraction(self.ledger.mu_squared) + 1 / Fraction(sigma) ** 2
-            budget |= {"fits": epsilon <= budget["remaining"], "spent_after": composed_epsilon(total, known["delta"])}
+            sigma = analytic_sigma(epsilon=epsilon, delta=known.delta, sensitivity_squared=1)
+            total = Fraction(known.mu_squared) + 1 / Fraction(sigma) ** 2
+            budget |= {"fits": epsilon <= budget["remaining"], "spent_after": composed_epsilon(total, known.delta)}
         return budget
 
     def draw(self, order: Order) -> dict:
@@ -234,7 +270,7 @@ class PrivateEvents:
                 raise Refused(400, "Please confirm that the streets and the limits were fixed without looking at the data.")
             try:
                 published = release(
-                    self._counts, epsilon=order.epsilon, delta=self.ledger.delta, ledger=self.ledger, public_graph=True,
+                    self._counts, epsilon=order.epsilon, delta=self.ledger.seen.delta, ledger=self.ledger, public_graph=True,
                     not_protected=self.not_protected, attribution=self.attribution,
                 )  # fmt: skip
             except BudgetExceeded:
@@ -298,6 +334,12 @@ def _published(published: Release) -> dict:
     return {"epsilon": published.epsilon, "sigma": published.sigma, "certificate": published.certificate}
 
 
+def _told(published: Release) -> dict:
+    """Return epsilon of a release and its guarantee in words."""
+    words = guarantee_in_words(published.epsilon, delta=published.delta, unit=published.unit, adjacency=published.adjacency)
+    return {"epsilon": published.epsilon, "guarantee": words}
+
+
 def _mappable(graph: Graph) -> Graph:
     if checked_graph(graph).coords is None or not graph.n:
         msg = "the explorer draws maps, which need the places of the nodes; build the graph with coords= (one row per node)"
@@ -315,10 +357,8 @@ def _checked_ledger(counts, ledger) -> Ledger:
     if not isinstance(ledger, Ledger):
         msg = "private events need ledger=, the budget that a release is charged to; make one with privacy.Ledger.create(...)"
         raise LedgerError(msg)
-    for name in ("adjacency",) if counts.unit is None else ("unit", "adjacency"):
-        if getattr(ledger, name) != getattr(counts, name):
-            msg = f"the ledger protects {name} {getattr(ledger, name)!r}, the counts {getattr(counts, name)!r}; open the ledger made for them"
-            raise LedgerError(msg)
+    check_ledger(counts, ledger)
+    checked_guarantee(START, ledger.seen.delta)  # every release of the page has the budget's delta
     return ledger
 
 

@@ -14,7 +14,7 @@ from hushgraph.denoise import Method, denoise
 from hushgraph.frame import Frame, chebyshev_frame
 from hushgraph.graph import Graph
 from hushgraph.observation import Noisy
-from hushgraph.result import Denoised, TypicalError
+from hushgraph.result import Denoised
 from hushgraph.risk import monte_carlo_weights
 from hushgraph.threshold import sure_curve
 from hushgraph.transform import analyze
@@ -71,7 +71,7 @@ def view(graph: Graph, noisy: Noisy, wish: Wish, *, order: np.ndarray, truth: np
     """Maps and numbers for one noisy map, ready for JSON; `truth` only where it is generated."""
     result = _denoised(graph, noisy, wish)
     step = noisy.noise_level / _FINE
-    errors = {"noisy": noisy.noise_level, **typical_error(result, graph.n)}
+    errors = {"noisy": noisy.noise_level, **typical_error(result)}
     if truth is not None:
         errors["actual"] = float(np.sqrt(np.mean((result.signal - truth) ** 2)))
     return {
@@ -89,10 +89,10 @@ def view(graph: Graph, noisy: Noisy, wish: Wish, *, order: np.ndarray, truth: np
     }
 
 
-def typical_error(result: Denoised, n: int) -> dict[str, float]:
-    """Root of the estimated mean squared error; with `below` in its place where the estimate drowns in its own standard error."""
-    error = TypicalError.of(result.risk, result.risk_se, n)
-    return {"below" if error.is_bound else "denoised": error.size}
+def typical_error(result: Denoised) -> dict[str, float | None]:
+    """Root of the estimated mean squared error; `below` is a bound in its place, None an error that is not known."""
+    error = result.typical_error
+    return {"below" if error.is_bound else "denoised": error.size if error.is_known else None}
 
 
 def _denoised(graph: Graph, noisy: Noisy, wish: Wish) -> Denoised:

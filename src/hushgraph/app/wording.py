@@ -1,14 +1,11 @@
-"""Words of the report: what a method does, what an epsilon means, names of time windows, and a certificate as a table."""
+"""Words of the report: what a method does, names of time windows, and a certificate as a table."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from html import escape
 from itertools import pairwise
-
-from hushgraph.app.charts import figure
 
 METHODS = {
     "auto": "Many simple estimates were made (smoothing at several widths, wavelets, spikes, pieces) and combined so that the estimated error is smallest.",
@@ -23,12 +20,9 @@ METHODS = {
     "dfs_fused_lasso": "The nodes were lined up by a walk through the graph, and the signal along the line became pieces of constant value.",
     "graph_tv": "The signal became pieces of nearly constant value, with as few jumps along edges as the data allow.",
 }
-_NEIGHBOUR = {
-    "add-remove": "with all data of any one {unit} in it as without",
-    "change-one": "with the data of any one {unit} as with any other data in their place",
-}
 _NAMES = {
     "statement": "Guarantee",
+    "in_words": "In words",
     "epsilon": "ε (epsilon)",
     "delta": "δ (delta)",
     "unit": "Who is protected",
@@ -53,37 +47,6 @@ _NAMES = {
     "files": "Files (SHA-256)",
     "remarks": "Remarks",
 }
-
-
-def power_of_ten(value: float) -> str:
-    """1e-06 as 10⁻⁶, other numbers as they are.
-
-    Examples
-    --------
-    >>> power_of_ten(1e-6), power_of_ten(2.5e-7), power_of_ten(0.01)
-    ('10⁻⁶', '2.5 × 10⁻⁷', '0.01')
-    """
-    if not 0 < value < 1e-3:
-        return figure(value)
-    exponent = math.floor(math.log10(value) + 1e-12)
-    raised = str(exponent).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
-    lead = figure(value / 10.0**exponent)
-    return f"10{raised}" if lead == "1" else f"{lead} × 10{raised}"
-
-
-def epsilon_sentence(epsilon: float, *, delta: float | None = None, unit: str | None = None, adjacency: str | None = None) -> str:
-    """What an epsilon means, in a sentence.
-
-    Examples
-    --------
-    >>> print(epsilon_sentence(0.5, delta=1e-6, unit="passenger", adjacency="add-remove"))
-    Whatever this map shows is at most 1.65 times as likely with all data of any one passenger in it as without (ε = 0.5), but for a probability of δ = 10⁻⁶.
-    """
-    unit = unit or "person"
-    change = _NEIGHBOUR.get(adjacency or "add-remove", _NEIGHBOUR["add-remove"]).format(unit=unit)
-    times = figure(math.exp(min(epsilon, 700.0)))
-    rest = "" if delta is None else f", but for a probability of δ = {power_of_ten(delta)}"
-    return f"Whatever this map shows is at most {times} times as likely {change} (ε = {figure(epsilon)}){rest}."
 
 
 def certificate_table(certificate: dict) -> str:

@@ -10,6 +10,7 @@ from typer.core import TyperGroup
 
 from hushgraph.cli.bench import bench
 from hushgraph.cli.budget import budget
+from hushgraph.cli.checking import check
 from hushgraph.cli.denoising import denoise
 from hushgraph.cli.exploring import explore
 from hushgraph.cli.graph_facts import info
@@ -17,6 +18,7 @@ from hushgraph.cli.paper import demo, reproduce
 from hushgraph.cli.partitioned import distributed
 from hushgraph.cli.planning import plan_release
 from hushgraph.cli.releasing import release
+from hushgraph.cli.verifying import verify
 
 CODES = (
     "Exit codes: 0 done; 1 an error of hushgraph's own; 2 input or options that cannot be used, files that cannot be read or written; "
@@ -85,9 +87,17 @@ app.command(
 app.add_typer(budget, name="budget", rich_help_panel=_PRIVACY)
 app.command(
     rich_help_panel=_PRIVACY,
+    epilog="Example: hushgraph check trips.csv streets.graphml --unit person --max-nodes 2 --max-per-node 1 --max-distance 200",
+)(check)
+app.command(
+    rich_help_panel=_PRIVACY,
     epilog="Example: hushgraph release trips.csv streets.graphml --ledger budget.db --epsilon 0.5 --max-nodes 2 --max-per-node 1 "
     "--max-distance 200 --public-graph -o march",
 )(release)
+app.command(
+    rich_help_panel=_PRIVACY,
+    epilog="Example: hushgraph verify march, or hushgraph verify march streets.graphml --ledger budget.db",
+)(verify)
 app.command(
     rich_help_panel=_PRIVACY, epilog="Example: hushgraph explore, or hushgraph explore --release march --graph streets.graphml"
 )(explore)

@@ -65,7 +65,7 @@ def measure(nodes: int, degree: int, repeats: int, done: Callable[[float], None]
     done(3)
 
     def fresh():
-        graph.memo.clear()  # spectrum and layout count
+        graph.forget()  # spectrum and layout count
         return denoise(graph, noisy, sigma=1.0, method="sgwt_sure")
 
     steps: dict[str, Callable[[], Any]] = {

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from hushgraph.cli.options import Adjacency, AsJson, KeyFile, Quiet, key_of
+from hushgraph.cli.options import Adjacency, AsJson, KeyFile, Quiet, WeakGuarantee, key_of
 from hushgraph.cli.terminal import open_terminal
 
 budget = typer.Typer(
@@ -19,6 +19,10 @@ budget = typer.Typer(
 _NEW = "The file of the new budget; it must not exist."
 LedgerFile = Annotated[Path, typer.Argument(metavar="LEDGER", help="The file of the budget.")]
 Epsilon = Annotated[float, typer.Option(help="What all releases together may spend: smaller is more private; 0.1 to 2 are usual.")]
+Replaces = Annotated[
+    str | None,
+    typer.Option(help="Identity of the budget that this one takes the place of, on purpose; new budgets say it to everyone."),
+]
 Delta = Annotated[float, typer.Option(help="Far smaller than one in the number of people.")]
 
 
@@ -38,7 +42,9 @@ def create(
         ),
     ] = Adjacency.add_remove,
     period: Annotated[str | None, typer.Option(help="Name of the time the budget is for.")] = None,
+    weak_guarantee: WeakGuarantee = False,
     key_file: KeyFile = None,
+    replaces: Replaces = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -55,6 +61,8 @@ def create(
             delta=delta,
             period=period,
             key=key_of(key_file),
+            replaces=replaces,
+            weak_guarantee=weak_guarantee,
         )
         facts = facts_of(ledger)
         terminal.story(words_of(facts) | {"Next": f"hushgraph release EVENTS GRAPH --ledger {path} --epsilon ... -o FOLDER"})
@@ -68,6 +76,7 @@ def show(
         list[Path] | None, typer.Option(help="Check that this certificate was charged here; may be given several times.")
     ] = None,
     key_file: KeyFile = None,
+    replaces: Replaces = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -75,7 +84,7 @@ def show(
     with open_terminal("budget show", as_json=as_json, quiet=quiet) as terminal:
         from hushgraph.privacy.ledger import Ledger
 
-        ledger = Ledger.open(path, key=key_of(key_file))
+        ledger = Ledger.open(path, key=key_of(key_file), replaces=replaces)
         ledger.verify(*(certificate or []))
         facts = facts_of(ledger) | {"certificates": certificate or []}
         terminal.story(words_of(facts))
@@ -89,6 +98,7 @@ def show(
                 one["note"] or one["period"] or "",
             ]
             for one in facts["entries"]
+            if one["kind"] != "draw"  # they belong to their charges and cost nothing
         ]
         terminal.table(["entry", "kind", "time", "epsilon", "delta", "note"], rows)
         if certificate:
@@ -105,6 +115,7 @@ def renew(
     reason: Annotated[str, typer.Option(help="Why people may be asked for more of their privacy; kept for ever. Public.")],
     epsilon: Epsilon,
     delta: Delta = 1e-6,
+    weak_guarantee: WeakGuarantee = False,
     key_file: KeyFile = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -114,7 +125,7 @@ def renew(
         from hushgraph.privacy.ledger import Ledger
 
         ledger = Ledger.open(path, key=key_of(key_file))
-        ledger.renew(epsilon=epsilon, delta=delta, period=period, reason=reason)
+        ledger.renew(epsilon=epsilon, delta=delta, period=period, reason=reason, weak_guarantee=weak_guarantee)
         facts = facts_of(ledger)
         terminal.story(words_of(facts))
         terminal.result(facts)
@@ -122,26 +133,32 @@ def renew(
 
 def facts_of(ledger) -> dict[str, Any]:
     """A budget as plain values; all of them public."""
+    known = ledger.seen
     return {
         "ledger": ledger.path,
         "dataset": ledger.dataset,
         "unit": ledger.unit,
         "adjacency": ledger.adjacency,
-        **ledger.budget(),
-        "remaining": ledger.remaining(),
-        "identity": ledger.identity,
-        "head": ledger.head,
+        **known.budget(),
+        "remaining": known.remaining(),
+        "identity": known.identity,
+        "replaces": known.replaces,
+        "head": known.head,
         "entries": ledger.entries(),
     }
 
 
 def words_of(facts: dict[str, Any]) -> dict[str, str]:
     """What a data owner wants to know of it."""
+    from hushgraph.privacy.guarantee import guarantee_in_words
+
     change = {"add-remove": "their data are there or not", "change-one": "their data are these or others"}[facts["adjacency"]]
+    names = {name: facts[name] for name in ("delta", "unit", "adjacency")}
     period = "" if facts["period"] is None else f", period {facts['period']}"
     return {
         "Protects": f"each {facts['unit']} in {facts['dataset']}: whether {change}.",
-        "Budget": f"epsilon {facts['epsilon']:g} at delta {facts['delta']:g}{period}.",
+        "Budget": f"epsilon {facts['epsilon']:g} at delta {facts['delta']:g}{period}, for all releases together.",
+        "Guarantee": guarantee_in_words(facts["epsilon"], **names, maps="maps"),
         "Spent": f"epsilon {facts['spent']:.4g}.",
         "Left": f"one more release of epsilon {facts['remaining']:.4g} at most (at delta {facts['delta']:g})."
         if facts["remaining"] > 0

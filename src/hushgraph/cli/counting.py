@@ -6,11 +6,14 @@ import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from hushgraph.cli.terminal import Terminal
+
+if TYPE_CHECKING:
+    from hushgraph.privacy.check import EventCheck
 
 _WHERE, _BOUND = "Where and when events are", "What one person may count for"
 _MOST_WINDOWS = 10_000
@@ -33,10 +36,16 @@ MaxDistance = Annotated[
     ),
 ]
 Unit = Annotated[
-    str | None, typer.Option(help="Who is protected, and the column of ids. Default: the ledger's unit.", rich_help_panel=_BOUND)
+    str | None,
+    typer.Option(
+        help="Who is protected, and the column of ids. Default: the ledger's unit, where there is a ledger.", rich_help_panel=_BOUND
+    ),
 ]
 UnitColumn = Annotated[
     str | None, typer.Option(help="The column of ids, if it is not named like the unit.", rich_help_panel=_BOUND)
+]
+Dataset = Annotated[
+    str | None, typer.Option(help="Name of the data: the ledger must be this data set's. Default: any.", rich_help_panel=_BOUND)
 ]
 AssumeBound = Annotated[
     bool,
@@ -56,6 +65,7 @@ class Counting:
 
     unit: Unit = None
     unit_column: UnitColumn = None
+    dataset: Dataset = None
     assume_bound: AssumeBound = False
     max_nodes: MaxNodes = None
     max_per_node: MaxPerNode = None
@@ -71,18 +81,34 @@ class Counting:
         """The `CountMap`; unit and adjacency are the ledger's."""
         from hushgraph.privacy.counting import count_events
 
+        arguments = self._arguments(ledger.unit, windowed)
+        with terminal.working("Counting", total=_rows_about(events)) as done:
+            return count_events(graph, events, adjacency=ledger.adjacency, dataset=self.dataset, **arguments, progress=done)
+
+    def check(
+        self, terminal: Terminal, events: Path, graph, *, unit: str | None = None, windowed: Windows | None = None
+    ) -> EventCheck:
+        """What counting would make of the events, for the owner's screen; `unit` is the default of --unit."""
+        from hushgraph.privacy.check import check_events
+
+        arguments = self._arguments(self.unit or unit, windowed)
+        with terminal.working("Reading", total=_rows_about(events)) as done:
+            return check_events(graph, events, **arguments, progress=done)
+
+    def _arguments(self, unit: str | None, windowed: Windows | None) -> dict[str, Any]:
+        """What `count_events` and `check_events` take."""
         over = Windows() if windowed is None else windowed
         if self.assume_bound and self.unit_column is not None:
             msg = "--assume-bound is for events without ids, and --unit-column names ids; leave one of the two out"
             raise ValueError(msg)
-        with terminal.working("Counting", total=_rows_about(events)) as done:
-            return count_events(
-                graph, events, adjacency=ledger.adjacency, unit=None if self.assume_bound else ledger.unit,
-                unit_column=self.unit_column, max_nodes=self.max_nodes, max_per_node=self.max_per_node, max_cells=over.max_cells,
-                max_per_cell=over.max_per_cell, max_distance=self.max_distance, node=self.node, lon=self.lon, lat=self.lat, x=self.x,
-                y=self.y, crs=self.crs, time=over.time, windows=None if over.windows is None else window_edges(over.windows),
-                chunk_rows=_CHUNK, progress=done,
-            )  # fmt: skip
+        return {
+            "unit": None if self.assume_bound else unit,
+            **{name: getattr(self, name) for name in ("unit_column", "max_nodes", "max_per_node", "max_distance")},
+            **{name: getattr(self, name) for name in ("node", "lon", "lat", "x", "y", "crs")},
+            **{name: getattr(over, name) for name in ("max_cells", "max_per_cell", "time")},
+            "windows": None if over.windows is None else window_edges(over.windows),
+            "chunk_rows": _CHUNK,
+        }
 
 
 @dataclass(frozen=True, kw_only=True)

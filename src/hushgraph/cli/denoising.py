@@ -95,6 +95,7 @@ def denoise(
             from hushgraph.denoise import denoise as denoised_of
 
             noisy, names = _read_noisy(terminal, graph, signal_file, column or [], label, missing_ok=missing is not Missing.error)
+        _check_columns(output, names)
         with terminal.watching(f"Denoising {graph.n:,} nodes (the first run also compiles)"):
             work = _denoised_on_gpu if device is Device.gpu else denoised_of
             result = work(
@@ -157,6 +158,22 @@ def _read_noisy(terminal: Terminal, graph, path: Path, columns: list[str], label
     return values, found.names or [f"column_{k + 1}" for k in range(values.shape[1])]
 
 
+def _error_names(names: list[str]) -> list[str]:
+    """The columns of expected errors in the output."""
+    return ["expected_error"] if len(names) == 1 else [f"{name}_expected_error" for name in names]
+
+
+def _check_columns(output: Path, names: list[str]) -> None:
+    """Refuse signals whose names are those of expected errors in the output."""
+    taken = [name for name in _error_names(names) if name in names]
+    if taken and ".npy" not in output.suffixes:
+        msg = (
+            f"the output would have two columns called {taken[0]}: the signal of that name, and the expected error of another; "
+            "rename the column, or denoise it by itself with --column"
+        )
+        raise ValueError(msg)
+
+
 def _write(output: Path, graph, result, names: list[str], *, force: bool) -> None:
     """The denoised values with the error to expect of each; .npy holds the values alone."""
     from hushgraph.io import write_signal
@@ -164,8 +181,7 @@ def _write(output: Path, graph, result, names: list[str], *, force: bool) -> Non
     signal, errors = (part.reshape(graph.n, -1).T for part in (result.signal, result.expected_error()))
     table = dict(zip(names, signal, strict=True))
     if ".npy" not in output.suffixes:
-        ending = "expected_error" if len(names) == 1 else "{}_expected_error"
-        table |= {ending.format(name): error for name, error in zip(names, errors, strict=True)}
+        table |= dict(zip(_error_names(names), errors, strict=True))
     with written(output, force=force) as draft:
         write_signal(draft, graph, table)
 
@@ -177,25 +193,32 @@ def _write_report(report: Path, graph, noisy, result, name: str, metres: float |
         write_report(draft, graph, noisy, result, data=name, metres=metres)
 
 
+def _left(typical, *, is_sigma_estimated: bool) -> str:
+    """The error that is left, in words; `typical` are errors of one signal each."""
+    known = [error for error in typical if error.is_known]
+    sizes = [error.size for error in known]
+    if not known:
+        return "how large the error is cannot be said: the noise level is probably too high (see the note)."
+    left = f"{sizes[0]:.3g}" if len(typical) == 1 else f"{min(sizes):.3g} to {max(sizes):.3g}"
+    about = "below" if all(error.is_bound for error in known) else "of about"
+    rest = len(typical) - len(known)
+    more = f" ({rest} of {len(typical)} columns: not known, the noise level is probably too high)" * bool(rest)
+    if_right = " and with an estimated noise level" * is_sigma_estimated
+    return f"an error {about} {left} per value, estimated without the truth{if_right}{more}."
+
+
 def _tell(terminal: Terminal, graph, result, names: list[str], output: Path, report: Path | None) -> None:
     import numpy as np
 
-    from hushgraph.result import TypicalError
-
-    risks, errors = np.atleast_1d(result.risk), np.atleast_1d(result.risk_se)
-    values = (graph.n - result.details.get("missing", 0)) * len(names) / len(risks)
     noise = float(np.sqrt(np.mean(np.square(result.sigma))))
-    typical = [TypicalError.of(risk, error, values) for risk, error in zip(risks, errors, strict=True)]
-    sizes = [error.size for error in typical]
+    typical = result.typical_errors
     for note in result.details.get("notes", []):
         if note not in terminal.notes:
             terminal.note(note)
-    left = f"{sizes[0]:.3g}" if len(sizes) == 1 else f"{min(sizes):.3g} to {max(sizes):.3g}"
-    about = "below" if all(error.is_bound for error in typical) else "of about"
     words = {
         "Graph": f"{graph.n:,} nodes, {graph.n_edges:,} edges.",
         "Noise": f"{noise:.4g} per value (standard deviation).",
-        "Left": f"an error {about} {left} per value, estimated without the truth.",
+        "Left": _left(typical, is_sigma_estimated=result.details["sigma_estimated"]),
         "Method": f"{result.method}, in {result.timings['total']:.2f} s.",
         "Files": str(output) if report is None else f"{output}, {report}",
     }
@@ -209,10 +232,11 @@ def _tell(terminal: Terminal, graph, result, names: list[str], output: Path, rep
             "signals": names,
             "method": result.method,
             "sigma": noise,
-            "risk": risks,
-            "risk_se": errors,
-            "typical_error": sizes,
+            "risk": np.atleast_1d(result.risk),
+            "risk_se": np.atleast_1d(result.risk_se),
+            "typical_error": [error.size for error in typical],
             "typical_error_is_bound": [error.is_bound for error in typical],
+            "typical_error_is_known": [error.is_known for error in typical],
             "seconds": result.timings["total"],
         }
     )

@@ -16,6 +16,7 @@ from hushgraph.cli.terminal import Terminal, open_terminal, printable
 
 if TYPE_CHECKING:
     from hushgraph.app.keeping import Kept
+    from hushgraph.privacy.check import EventCheck
 
 _DATA, _PAGE = "What is shown", "The page"
 
@@ -66,17 +67,23 @@ def explore(
     """Open a page on this computer that shows what privacy costs and what denoising gives back; Ctrl-C ends it."""
     with open_terminal("explore", as_json=as_json, quiet=quiet) as terminal:
         check_together(graph_file, release, events, ledger_file, out)
-        graph = ledger = counts = None
+        from hushgraph.app.server import serve, web_server
+
+        web_server()
+        graph = ledger = counts = check = None
         if graph_file is not None:
             graph = reading.graph(terminal, graph_file)
         if events is not None:
             from hushgraph.app.keeping import keeping_place
             from hushgraph.privacy.ledger import Ledger
 
-            ledger = Ledger.open(ledger_file, unit=counting.unit, key=key_of(key_file))
+            ledger = Ledger.open(ledger_file, dataset=counting.dataset, unit=counting.unit, key=key_of(key_file))
             out = keeping_place(out, ledger)
             counts = counting.counts(terminal, events, graph, ledger)
-        from hushgraph.app.server import serve
+            unit = ledger.unit
+
+            def check() -> EventCheck:
+                return counting.check(Terminal("explore", as_json=False, quiet=True), events, graph, unit=unit)
 
         started: list[str] = []
         drawn: list[Kept] = []
@@ -91,7 +98,7 @@ def explore(
 
         try:
             serve(
-                graph=graph, release=release, events=counts, ledger=ledger, keep=out, name=name, label=label,
+                graph=graph, release=release, events=counts, ledger=ledger, check=check, keep=out, name=name, label=label,
                 not_protected=not_protected, attribution=attribution, metres=metres, port=port, open_browser=not no_browser,
                 on_ready=on_ready, on_release=on_release,
             )  # fmt: skip

@@ -3,18 +3,145 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from types import TracebackType
+from typing import Any
 
+from hushgraph._errors import HushgraphError, Reference, Sentence
 from hushgraph.origins import raised_here
 
 UNEXPECTED, BAD_INPUT, BUDGET_REFUSED, LEDGER_UNUSABLE, INTERRUPTED = 1, 2, 3, 4, 130
 _OURS = "hushgraph."
-_EXPECTED = (ValueError, TypeError, ArithmeticError, RuntimeError, ImportError, OSError)
-_ARGUMENTS = [
+_OPTIONS = {  # arguments that are options of another name, some with one value only; every other is the option of its own name
+    "n": "--nodes",
+    "n_nodes": "--nodes",
+    "workdir": "--work",
+    "key": "--key-file",
+    "keep": "--out",
+    "columns": "--column",
+    "columns='path'": "--in-sequence",
+    "columns='separate'": "--separate",
+    "weight=False": "--unweighted",
+    "crs='lonlat'": "--graph-crs lonlat",
+    "missing_ok=True": "--missing drop or fill",
+}
+_CALLS = {
+    "Ledger.create": "hushgraph budget create",
+    "Ledger.open": "hushgraph budget show",
+    "ledger.remaining": "hushgraph budget show",
+    "ledger.renew": "hushgraph budget renew",
+    "write_report": "hushgraph denoise GRAPH RELEASE --report FILE",
+    "hushgraph.denoise": "hushgraph denoise",
+    "prepare": "hushgraph distributed prepare",
+    "denoise": "hushgraph distributed denoise",
+    "pass cupy.asnumpy": "leave --device gpu out",
+}
+
+
+def sentence_of(error: BaseException, command: str = "") -> tuple[str, int]:
+    """What the command says of an error, and the exit code. Nothing of its text unless hushgraph wrote it."""
+    if isinstance(error, MemoryError):
+        return f"there is not enough memory {_where(error)}, or take a smaller graph or fewer columns", UNEXPECTED
+    if isinstance(error, HushgraphError):
+        return in_options(error.sentence, command), _code_of(error)
+    if isinstance(error, _OLD_EXPECTED) and raised_here(error.__traceback__):
+        return _old_in_options(error.strerror if isinstance(error, OSError) and error.strerror else str(error)), _code_of(error)
+    if isinstance(error, ImportError):
+        return f"the Python package {error.name} is missing or damaged; install hushgraph again", BAD_INPUT
+    if isinstance(error, OSError) and error.strerror:
+        name = f"{error.filename}: " if isinstance(error.filename, str) else ""
+        return f"{name}{error.strerror}; check the path, its permissions and the room on the disk", BAD_INPUT
+    place = f" in {_place(error.__traceback__)}"
+    return (
+        f"hushgraph failed{place} ({type(error).__name__}); the error's own text is not shown, since it may quote data; please report "
+        "this line",
+        UNEXPECTED,
+    )
+
+
+def in_options(text: str, command: str = "") -> str:
+    """The words of a command for what a sentence refers to; without a command, those of any. All else stays as it is.
+
+    Examples
+    --------
+    >>> in_options(Sentence("give {weight=}2 or {weight=False}; got {}", "data/weight=2"), "info")
+    'give --weight 2 or --unweighted; got data/weight=2'
+    """
+    if not isinstance(text, Sentence):
+        return text
+    words = [_words_for(part, command) if isinstance(part, Reference) else part for part in text.parts]
+    for k, (part, after) in enumerate(zip(text.parts, text.parts[1:], strict=False)):
+        if words[k] != part and part.endswith("=") and after[0] not in " ,;.:)":
+            words[k] += " "
+    return "".join(words)
+
+
+def _words_for(reference: Reference, command: str) -> str:
+    """The option or the command that does the same; as Python says it, if this command has none."""
+    if (called := _CALLS.get(reference.partition("(")[0].removeprefix("privacy."))) is not None:
+        return called
+    name, _, value = reference.partition("=")
+    value = f" {value}" if value not in ("", "True") else ""
+    for words in (_OPTIONS.get(reference, ""), f"--{name.replace('_', '-')}{value}", f"{_OPTIONS.get(name, '')}{value}"):
+        if words.partition(" ")[0] in options_of(command):
+            return words
+    return reference
+
+
+@cache
+def options_of(command: str = "") -> frozenset[str]:
+    """The options of a command; those of all if it has no name."""
+    from typer.main import get_command
+
+    from hushgraph.cli import app
+
+    found: Any = get_command(app)
+    for name in command.split():
+        found = found.commands[name]
+    return _options_in(found)
+
+
+def _options_in(command: Any) -> frozenset[str]:
+    own = {
+        option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts) if option.startswith("--")
+    }
+    return frozenset(own).union(*map(_options_in, getattr(command, "commands", {}).values()))
+
+
+def _where(error: MemoryError) -> str:
+    """Of which machine, and what helps."""
+    there = type(error).__module__.partition(".")[0] == "cupy"
+    return "on the GPU for this; leave --device gpu out" if there else "for this; close other programs"
+
+
+def _code_of(error: BaseException) -> int:
+    from hushgraph.privacy.chain import BudgetExceeded, LedgerError
+
+    if isinstance(error, BudgetExceeded):
+        return BUDGET_REFUSED
+    return LEDGER_UNUSABLE if isinstance(error, LedgerError) else BAD_INPUT
+
+
+def _place(trace: TracebackType | None) -> str:
+    """File and line of the innermost frame of hushgraph: no values."""
+    place = "the command line"
+    while trace is not None:
+        name = trace.tb_frame.f_globals.get("__name__", "")
+        place = f"{name}, line {trace.tb_lineno}" if name.startswith(_OURS) else place
+        trace = trace.tb_next
+    return place
+
+
+# ---- until every error is one of hushgraph's own classes ----
+
+_OLD_EXPECTED = (ValueError, TypeError, ArithmeticError, RuntimeError, ImportError, OSError)
+_OLD_ARGUMENTS = [
     "epsilon",
     "delta",
     "unit",
     "unit_column",
+    "dataset",
+    "replaces",
     "adjacency",
     "max_nodes",
     "max_per_node",
@@ -50,15 +177,17 @@ _ARGUMENTS = [
     "key",
     "port",
 ]
-_PLAIN = [name for name in _ARGUMENTS if "_" in name]  # no other word looks like these
-_CALLS = {  # what the Python functions are called here
+_OLD_PLAIN = [name for name in _OLD_ARGUMENTS if "_" in name]  # no other word looks like these
+_OLD_CALLS = {  # what the Python functions are called here
     r"Ledger\.create\([^()]*\)|Ledger\.create|privacy\.Ledger\.create\([^()]*\)": "hushgraph budget create",
+    r"Ledger\.open\(path, replaces=([^()]*)\)": r"hushgraph budget show --replaces \1",
     r"Ledger\.open\([^()]*\)": "hushgraph budget show",
     r"ledger\.remaining\(\)": "hushgraph budget show",
     r"ledger\.renew\([^()]*\)": "hushgraph budget renew",
     r"write_report\(path, graph, release, denoise\(graph, release\)\)": "hushgraph denoise GRAPH RELEASE --report FILE",
     r"\bpass cupy\.asnumpy\(\w+\)": "leave --device gpu out",
     r"\bpublic_graph=True\b": "--public-graph",
+    r"\bweak_guarantee=True\b": "--weak-guarantee",
     r"\bcrs='lonlat'": "--graph-crs lonlat",
     r"\bkey=": "--key-file",
     r"\bkeep=": "--out",
@@ -70,71 +199,14 @@ _CALLS = {  # what the Python functions are called here
 }
 
 
-def sentence_of(error: BaseException) -> tuple[str, int]:
-    """What to say of an error, and the exit code. Nothing of its text unless a raise statement of hushgraph wrote it."""
-    if isinstance(error, MemoryError):
-        return f"there is not enough memory {_where(error)}, or take a smaller graph or fewer columns", UNEXPECTED
-    if isinstance(error, _EXPECTED) and raised_here(error.__traceback__):
-        return in_options(_text_of(error)), _code_of(error)
-    if isinstance(error, ImportError):
-        return f"the Python package {error.name} is missing or damaged; install hushgraph again", BAD_INPUT
-    if isinstance(error, OSError) and error.strerror:
-        name = f"{error.filename}: " if isinstance(error.filename, str) else ""
-        return f"{name}{error.strerror}; check the path, its permissions and the room on the disk", BAD_INPUT
-    place = f" in {_place(error.__traceback__)}"
-    return (
-        f"hushgraph failed{place} ({type(error).__name__}); the error's own text is not shown, since it may quote data; please report "
-        "this line",
-        UNEXPECTED,
-    )
-
-
-def in_options(text: str) -> str:
-    """A message for Python callers in the words of the command line.
-
-    Examples
-    --------
-    >>> in_options("say where events are: node='...', or lon= and lat=; make one with Ledger.create(path, ...)")
-    "say where events are: --node '...', or --lon and --lat; make one with hushgraph budget create"
-    >>> in_options("give max_nodes and max_per_node")
-    'give --max-nodes and --max-per-node'
-    """
-    for call, command in _CALLS.items():
+def _old_in_options(text: str) -> str:
+    """A message for Python callers in the words of the command line."""
+    for call, command in _OLD_CALLS.items():
         text = re.sub(call, command, text)
-    text = re.sub(rf"(?<![\w.-])({'|'.join(_PLAIN)})\b(?!=)", lambda match: f"--{match[1].replace('_', '-')}", text)
-    known = "|".join(sorted(_ARGUMENTS, key=len, reverse=True))
+    text = re.sub(rf"(?<![\w.-])({'|'.join(_OLD_PLAIN)})\b(?!=)", lambda match: f"--{match[1].replace('_', '-')}", text)
+    known = "|".join(sorted(_OLD_ARGUMENTS, key=len, reverse=True))
     return re.sub(
         rf"(?<![\w.=-])({known})=(?!=)(?=(\S?))",
         lambda match: f"--{match[1].replace('_', '-')}" + " " * (match[2] not in ("", ",", ";", ".", ":", ")")),
         text,
     )
-
-
-def _where(error: MemoryError) -> str:
-    """Of which machine, and what helps."""
-    there = type(error).__module__.partition(".")[0] == "cupy"
-    return "on the GPU for this; leave --device gpu out" if there else "for this; close other programs"
-
-
-def _text_of(error: BaseException) -> str:
-    if isinstance(error, OSError) and error.strerror:
-        return error.strerror
-    return str(error)
-
-
-def _code_of(error: BaseException) -> int:
-    from hushgraph.privacy.chain import BudgetExceeded, LedgerError
-
-    if isinstance(error, BudgetExceeded):
-        return BUDGET_REFUSED
-    return LEDGER_UNUSABLE if isinstance(error, LedgerError) else BAD_INPUT
-
-
-def _place(trace: TracebackType | None) -> str:
-    """File and line of the innermost frame of hushgraph: no values."""
-    place = "the command line"
-    while trace is not None:
-        name = trace.tb_frame.f_globals.get("__name__", "")
-        place = f"{name}, line {trace.tb_lineno}" if name.startswith(_OURS) else place
-        trace = trace.tb_next
-    return place

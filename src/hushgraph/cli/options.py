@@ -56,6 +56,14 @@ Report = Annotated[
     Path | None,
     typer.Option(help="Also write a page with maps and figures: one HTML file that needs no network.", rich_help_panel=_OUTPUT),
 ]
+WeakGuarantee = Annotated[
+    bool,
+    typer.Option(
+        "--weak-guarantee",
+        help="Needed for an epsilon above 10, which protects nobody in practice.",
+        rich_help_panel="Budget",
+    ),
+]
 Metres = Annotated[
     float | None,
     typer.Option(min=1e-9, help="Metres in one unit of planar coordinates, for the scale bar of maps.", rich_help_panel=_OUTPUT),

@@ -108,4 +108,4 @@ def _check_room(path: Path) -> None:
     """Refuse a place where nothing can be written."""
     from hushgraph.text_files import check_folder
 
-    check_folder(path.absolute().parent, "{}; choose another place")
+    check_folder(path.absolute().parent, advice="choose another place")

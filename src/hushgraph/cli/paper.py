@@ -28,7 +28,7 @@ def demo(
         with terminal.working("A private release in a generated city (the first run also compiles)"):
             from hushgraph.experiments import demo as experiment
 
-            os.environ.setdefault("HUSHGRAPH_STATE", str(out / "state"))  # a demo's ledger is nothing to remember elsewhere
+            os.environ["HUSHGRAPH_STATE"] = str(out / "state")  # a demo's ledger is nothing to remember elsewhere
             result = experiment.run(out, n_nodes=nodes, epsilon=epsilon, seed=seed)
             pictures = experiment.render(result)
         terminal.story(_story(result, pictures))
@@ -54,6 +54,8 @@ def _story(result, pictures: list[Path]) -> dict[str, str]:
     """What happened, in words."""
     import numpy as np
 
+    from hushgraph.privacy.guarantee import guarantee_in_words
+
     graph, release, ledger = result.graph, result.release, result.ledger
     caps = release.caps
     middle = np.linalg.norm(graph.coords - np.median(graph.coords, axis=0), axis=1) < 800
@@ -67,8 +69,8 @@ def _story(result, pictures: list[Path]) -> dict[str, str]:
         f"{1 - result.error_kept:.0%} of the noise energy is gone.",
         "Totals": f"within 800 m of the middle, {middle.sum():,} junctions: {release.total(middle)} estimated, without bias (truth: "
         f"{result.truth[middle].sum():,.0f}).",
-        "Guarantee": "each person's: with or without all trips of any one of them, nearly the same map would have come out. The truth "
-        "was used for the figures above only because these people do not exist.",
+        "Guarantee": f"{guarantee_in_words(release.epsilon, delta=release.delta, unit=release.unit, adjacency=release.adjacency)} The "
+        "truth was used for the figures above only because these people do not exist.",
         "Files": f"{result.folder / 'release'}: map.csv (noisy, denoised, expected error) and certificate.json.",
         "Look at": f"{pictures[0]} and {pictures[1]}",
     }

@@ -18,11 +18,11 @@ from typing import Annotated, Any
 
 import typer
 
+from hushgraph._errors import HushgraphError
 from hushgraph.cli.failures import UNEXPECTED
 from hushgraph.cli.graph_reading import Duplicates
 from hushgraph.cli.options import AsJson, Quiet, grouped
 from hushgraph.cli.terminal import Terminal, open_terminal
-from hushgraph.origins import raised_here
 
 distributed = typer.Typer(
     name="distributed",
@@ -171,7 +171,7 @@ def _is_lost(error: BaseException, client: Any) -> bool:
     """Whether an error says no more than that the scheduler is lost."""
     from distributed.comm import CommClosedError
 
-    cut_off = client.status != "running" and not raised_here(error.__traceback__)
+    cut_off = client.status != "running" and not isinstance(error, HushgraphError)
     return cut_off or isinstance(error, concurrent.futures.CancelledError | asyncio.CancelledError | CommClosedError)
 
 
@@ -313,9 +313,14 @@ def _goes_on(work: Path) -> str:
 
 
 def _tell(terminal: Terminal, found: Any) -> None:
+    from hushgraph.denoise import TOO_LARGE
+    from hushgraph.result import IMPOSSIBLE
+
     seconds = sum(found.timings.values())
     if found.unchanged:
         terminal.note("the signal was returned unchanged: its estimated risk exceeded that of the noise")
+    if found.risk < -IMPOSSIBLE * found.risk_se:
+        terminal.note(TOO_LARGE)
     terminal.story(
         {
             "Files": found.address,

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 import os
 import signal
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
@@ -16,11 +15,28 @@ import typer
 
 from hushgraph.cli.counting import Counting, Windows
 from hushgraph.cli.graph_reading import GraphFile, GraphReading
-from hushgraph.cli.options import Adjacency, AsJson, Force, KeyFile, Mechanism, Method, Metres, Quiet, Report, grouped, key_of
+from hushgraph.cli.options import (
+    Adjacency,
+    AsJson,
+    Force,
+    KeyFile,
+    Mechanism,
+    Method,
+    Metres,
+    Quiet,
+    Report,
+    WeakGuarantee,
+    grouped,
+    key_of,
+)
 from hushgraph.cli.outputs import checked_folder, checked_report, written, written_folder
 from hushgraph.cli.terminal import Terminal, open_terminal
 
 _BUDGET, _OUTPUT = "Budget", "What comes out"
+_CHECK_FIRST = (  # whatever the events are: a release says nothing that depends on them
+    "rows that are not understood are left out, and a release never tells how many; hushgraph check with the same options shows it on "
+    "your screen, before anything is charged"
+)
 _WAIT = b"\nThe budget is charged: the files are finished first, so that nothing is lost. Ctrl-C again drops the release.\n"
 
 
@@ -55,6 +71,7 @@ def release(
     mechanism: Annotated[
         Mechanism, typer.Option(help="analytic adds less noise for the same guarantee.", rich_help_panel=_BUDGET)
     ] = Mechanism.analytic,
+    weak_guarantee: WeakGuarantee = False,
     adjacency: Annotated[
         Adjacency | None, typer.Option(help="What is hidden; must be what the ledger says, its default.", rich_help_panel=_BUDGET)
     ] = None,
@@ -71,6 +88,14 @@ def release(
         str | None, typer.Option(help="Source of the graph: '© OpenStreetMap contributors', say.", rich_help_panel=_OUTPUT)
     ] = None,
     note: Annotated[str | None, typer.Option(help="A remark for the ledger. Public.", rich_help_panel=_OUTPUT)] = None,
+    spreadsheet_safe: Annotated[
+        bool,
+        typer.Option(
+            "--spreadsheet-safe",
+            help="Write an apostrophe before labels that a spreadsheet would take for formulas (=, +, -, @).",
+            rich_help_panel=_OUTPUT,
+        ),
+    ] = False,
     report: Report = None,
     metres: Metres = None,
     force: Force = False,
@@ -82,25 +107,27 @@ def release(
         terminal.stopped = "nothing was charged, nothing was written"
         checked_folder(output, force=force)
         checked_report(report, output, force=force)
-        ledger = _opened(ledger_file, counting.unit, adjacency, key_file)
-        delta = ledger.delta if delta is None else delta
-        check_request(ledger, epsilon, delta, mechanism, public_graph)
+        ledger = _opened(ledger_file, counting, adjacency, key_file)
+        delta = ledger.seen.delta if delta is None else delta
+        check_request(ledger, epsilon, delta, mechanism, public_graph, weak_guarantee=weak_guarantee)
         graph = reading.graph(terminal, graph_file)
+        terminal.note(_CHECK_FIRST)
         counts = counting.counts(terminal, events, graph, ledger, windowed=windowed)
         with Held() as held:
-            with terminal.working("Charging the budget and drawing the noise"), _charge_told(terminal, ledger):
+            with terminal.working("Charging the budget and drawing the noise"), _charge_told(terminal, ledger) as finish:
                 from hushgraph.privacy.release import release as draw
 
                 published = draw(
                     counts, epsilon=epsilon, delta=delta, ledger=ledger, public_graph=public_graph, mechanism=mechanism.value,
-                    not_protected=not_protected, attribution=attribution, note=note,
+                    weak_guarantee=weak_guarantee, not_protected=not_protected, attribution=attribution, note=note,
                 )  # fmt: skip
+                finish(published)
             del counts
             with terminal.watching("Denoising and writing (the first run also compiles)"):
                 from hushgraph.denoise import denoise
 
                 result = denoise(published.graph, published, method=method.value, nonnegative=True)
-                folder = _exported(terminal, published, result, output, force=force)
+                folder = _exported(terminal, published, result, output, force=force, spreadsheet_safe=spreadsheet_safe)
             terminal.charged, terminal.stopped = "", f"the budget was charged, and the whole release is in {folder}"
             if report is not None and not held.asked:
                 terminal.charged = (
@@ -111,19 +138,23 @@ def release(
                 terminal.charged = ""
         if held.asked:
             raise KeyboardInterrupt
-        _tell(terminal, published, ledger, folder, report)
+        _tell(terminal, published, ledger, folder, report, graph_file)
 
 
-def _opened(path: Path, unit: str | None, adjacency: Adjacency | None, key_file: Path | None):
+def _opened(path: Path, counting: Counting, adjacency: Adjacency | None, key_file: Path | None):
     """The ledger, which must protect whom the command says."""
     from hushgraph.privacy.ledger import Ledger
 
-    return Ledger.open(path, unit=unit, adjacency=None if adjacency is None else adjacency.value, key=key_of(key_file))
+    form = None if adjacency is None else adjacency.value
+    return Ledger.open(path, dataset=counting.dataset, unit=counting.unit, adjacency=form, key=key_of(key_file))
 
 
-def check_request(ledger, epsilon: float, delta: float, mechanism: Mechanism, public_graph: bool) -> None:
+def check_request(
+    ledger, epsilon: float, delta: float, mechanism: Mechanism, public_graph: bool, *, weak_guarantee: bool = False
+) -> None:
     """Refuse before the events are read, not after minutes of counting. The charge itself checks again."""
     from hushgraph.privacy.calibration import mechanism_sigma
+    from hushgraph.privacy.guarantee import checked_guarantee
     from hushgraph.privacy.ledger import BudgetExceeded
 
     if not public_graph:
@@ -132,8 +163,9 @@ def check_request(ledger, epsilon: float, delta: float, mechanism: Mechanism, pu
             "to the places with events gives these away"
         )
         raise ValueError(msg)
+    checked_guarantee(epsilon, delta, weak_guarantee=weak_guarantee)
     mechanism_sigma(mechanism.value, epsilon=epsilon, delta=delta, sensitivity_squared=1)
-    left = ledger.remaining(delta)
+    left = ledger.seen.remaining(delta)  # read a moment ago
     if mechanism is Mechanism.analytic and epsilon > left:
         msg = (
             f"the budget of {ledger.path.name} allows one more release of epsilon {left:.6g} at most (at delta {delta:g}), and {epsilon:g} "
@@ -171,30 +203,37 @@ class Held:
 
 
 @contextmanager
-def _charge_told(terminal: Terminal, ledger) -> Iterator[None]:
-    """Whatever goes wrong in the block or later, say whether the ledger was charged."""
-    before, done = len(ledger), False
+def _charge_told(terminal: Terminal, ledger) -> Iterator[Callable]:
+    """Whatever goes wrong in the block or later, say whether the ledger was charged. Yields what to call with the finished release."""
+    before = ledger.seen.entry
+    finished: list = []
+
+    def say(words: str, entry: int) -> None:
+        sure = f"{words} (entry {entry} of {ledger.path.name})"
+        terminal.charged, terminal.stopped = f"{sure}, and a charge stands", "the release was not finished"
+
     try:
-        yield
-        done = True
+        yield finished.append
     finally:
-        charges = [entry["entry"] for entry in ledger.entries()[before:] if entry["kind"] == "charge"]
-        if charges:
-            entry = f"entry {charges[-1]} of {ledger.path.name}"
-            sure = f"the budget was charged for it ({entry})" if done else f"the ledger has a new charge ({entry})"
-            terminal.charged, terminal.stopped = f"{sure}, and a charge stands", "the release was not finished"
+        if finished:
+            say("the budget was charged for it", finished[0].ledger["entry"])
+        else:  # the file tells, whatever happened in between
+            for entry in ledger.entries()[before:]:
+                if entry["kind"] == "charge":
+                    say("the ledger has a new charge", entry["entry"])
 
 
-def _exported(terminal: Terminal, published, result, output: Path, *, force: bool) -> Path:
+def _exported(terminal: Terminal, published, result, output: Path, *, force: bool, spreadsheet_safe: bool) -> Path:
     """Where the release is: in `output`, or, since it is paid for, somewhere else if that fails now."""
     from hushgraph.privacy.certificate import export
 
+    how = {"method": result.method, "denoised": result, "spreadsheet_safe": spreadsheet_safe}
     try:
         with written_folder(output, force=force) as folder:
-            export(published, folder, method=result.method, denoised=result)
+            export(published, folder, **how)
     except OSError as error:
         spare = Path(tempfile.mkdtemp(prefix="hushgraph-release-")) / output.name
-        export(published, spare, method=result.method, denoised=result)
+        export(published, spare, **how)
         reason = os.strerror(error.errno) if error.errno else "it exists by now"
         terminal.note(f"{output} could not be written ({reason}); the release is paid for, so it was saved in {spare}")
         return spare
@@ -214,12 +253,12 @@ def _write_report(path: Path, published, result, metres: float | None, *, force:
 # ---- words ------------------------------------------------------------------------------------------------------------
 
 
-def _tell(terminal: Terminal, published, ledger, folder: Path, report: Path | None) -> None:
+def _tell(terminal: Terminal, published, ledger, folder: Path, report: Path | None, graph_file: Path) -> None:
     """What was done, for the data owner; every word follows from public choices."""
-    left = ledger.remaining()
+    budget, left = ledger.seen.budget(), ledger.seen.remaining()  # as the charge left it
     files = [folder / "map.csv", folder / "certificate.json", *([] if report is None else [report])]
-    terminal.story(_story(published, ledger, left, files))
-    budget = ledger.budget()
+    verify = f"hushgraph verify {folder} {graph_file} --ledger {ledger.path}"
+    terminal.story(_story(published, budget, left, files) | {"Verify": verify})
     terminal.result(
         {
             "output": folder,
@@ -238,19 +277,16 @@ def _tell(terminal: Terminal, published, ledger, folder: Path, report: Path | No
     )
 
 
-def _story(published, ledger, left: float, files: list[Path]) -> dict[str, str]:
-    unit, budget = published.unit, ledger.budget()
-    change = {
-        "add-remove": f"With or without all data of any one {unit}",
-        "change-one": f"Whatever the data of any one {unit} are",
-    }[published.adjacency]
+def _story(published, budget: dict, left: float, files: list[Path]) -> dict[str, str]:
+    from hushgraph.privacy.guarantee import guarantee_in_words
+
+    unit = published.unit
     most, each = published.caps.values()
     places = "nodes" if published.windows is None else "pairs of node and window"
     held = "enforced while counting" if published.bound == "enforced" else "ASSUMED, since there are no ids: nothing was cut"
     osm = "none given; if the streets are OpenStreetMap's, add --attribution '© OpenStreetMap contributors' and publish that with the map."
     return {
-        "Guarantee": f"{change}, nearly the same map would have come out: no chance changes by more than a factor of "
-        f"{math.exp(published.epsilon):.3g} (epsilon {published.epsilon:g}), but for a probability of {published.delta:g} (delta).",
+        "Guarantee": guarantee_in_words(published.epsilon, delta=published.delta, unit=unit, adjacency=published.adjacency),
         "Bound": f"each {unit} counts in at most {most:,} {places}, {'once' if each == 1 else f'{each:,} times'} in each; {held}.",
         "Not covered": published.not_protected
         or "not stated; say with --not-protected who else appears in the data (drivers, say).",
@@ -259,5 +295,4 @@ def _story(published, ledger, left: float, files: list[Path]) -> dict[str, str]:
         + (f"one more release of epsilon {left:.4g} at most." if left > 0 else "nothing is left."),
         "Attribution": published.attribution or osm,
         "Files": ", ".join(map(str, files)),
-        "Verify": f"hushgraph budget show {ledger.path} --certificate {files[1]}",
     }

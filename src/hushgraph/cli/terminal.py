@@ -68,12 +68,12 @@ class Terminal:
         if self.as_json:
             print(json.dumps({"command": self.command, **_plain(facts), "notes": self.notes}, allow_nan=False))
 
-    def fail(self, text: str, code: int) -> typer.Exit:
-        """The exit to raise after saying why."""
+    def fail(self, text: str, code: int, facts: dict[str, Any] | None = None) -> typer.Exit:
+        """The exit to raise after saying why; `facts` go with the error if JSON is wanted."""
         text = printable("; ".join(filter(None, (text, self.charged))))
         _print(f"hushgraph: {text}", stderr=True, style="red")
         if self.as_json:
-            print(json.dumps({"command": self.command, "error": text, "exit_code": code}))
+            print(json.dumps({"command": self.command, **_plain(facts or {}), "error": text, "exit_code": code}))
         return typer.Exit(code)
 
     @contextmanager
@@ -128,7 +128,7 @@ def open_terminal(command: str, *, as_json: bool, quiet: bool) -> Iterator[Termi
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # those of other packages may quote values
         warnings.filterwarnings("always", category=UserWarning, module=r"hushgraph(\.|$)")
-        warnings.showwarning = lambda message, *_, **__: terminal.note(in_options(str(message)))
+        warnings.showwarning = lambda message, *_, **__: terminal.note(in_options(message.args[0], command))
         try:
             yield terminal
         except (typer.Exit, BrokenPipeError):
@@ -136,7 +136,7 @@ def open_terminal(command: str, *, as_json: bool, quiet: bool) -> Iterator[Termi
         except KeyboardInterrupt:
             text, code = f"stopped; {terminal.stopped}", INTERRUPTED
         except Exception as error:
-            text, code = sentence_of(error)
+            text, code = sentence_of(error, command)
         else:
             return
     raise terminal.fail(text, code) from None

@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 import numpy as np
 from scipy.spatial import cKDTree
 
+from hushgraph._errors import InputError, MissingPackageError
 from hushgraph.adjacency import affinities
 from hushgraph.checks import checked_time, choose, shown
 from hushgraph.datasets.catalogue import (
@@ -39,9 +40,12 @@ from hushgraph.datasets.catalogue import (
 from hushgraph.datasets.graph_files import read_snap
 from hushgraph.datasets.pickup_files import Pickups, read_cabspotting, read_tlc
 from hushgraph.datasets.sources import DataFile, DataUnavailable, fetch_file, find_file, missing_file
-from hushgraph.graph import METRES_PER_DEGREE, Graph
+from hushgraph.graph import Graph
 
 _NEAR = 200.0  # metres; pickups further from every intersection are dropped
+# Metres per degree of longitude at the equator, and of latitude, with which the published counts were made. On the sphere of `_geodesy` 3 pickups in
+# 2,000 lie nearer to another intersection.
+_PUBLISHED_PLANE = 111_320.0, 110_540.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +101,7 @@ class Map:
         """The main signal."""
         if self.main is None:
             msg = f"{self.name} has no main signal; it has {list(self.signals) or 'none'}; make one with hushgraph.signals"
-            raise ValueError(msg)
+            raise InputError(msg)
         return self.signals[self.main]
 
     def events(self) -> Path:
@@ -257,7 +261,7 @@ def road_network(name: str, *, weighted: bool = False, allow_download: bool = Tr
     else:
         data, graph = {}, _sized(path, read_snap(path), network)
         if weighted:
-            raise ValueError(_no_weights(path))
+            raise InputError(_no_weights(path))
     signals = {key: values for key, values in data.items() if key in ("f1", "f2")}
     return Map(graph, signals, name, network.file.source, network.attribution)
 
@@ -278,7 +282,7 @@ def _streets(network: Network, place: str, weighted: bool, allow_download: bool)
         import osmnx
     except ImportError:
         msg = f"{missing_file(network.file)}; or have OpenStreetMap asked for the streets of today: pip install 'hushgraph[osm]'"
-        raise ImportError(msg) from None
+        raise MissingPackageError(msg) from None
     try:
         streets = osmnx.graph_from_place(place, network_type="drive")
     except OSError as fault:
@@ -293,7 +297,7 @@ def _streets(network: Network, place: str, weighted: bool, allow_download: bool)
 def _graph_of(path: Path, data: dict[str, np.ndarray], network: Network, weighted: bool) -> Graph:
     edges, weights = data["edges"], None
     if weighted and not {"weight", "length_m"} & data.keys():
-        raise ValueError(_no_weights(path))
+        raise InputError(_no_weights(path))
     if weighted:
         lengths = "length_m" in data
         weights = affinities(data["length_m" if lengths else "weight"].astype(float), "length_m", edges, is_distance=lengths)
@@ -315,7 +319,7 @@ def _sized(path: Path, graph: Graph, network: Network) -> Graph:
             f"{path} is not what its name says: expected {network.n} nodes and {network.n_edges} edges ({network.file.source}), "
             f"got {graph.n} and {graph.n_edges}; remove it, or load it by hand"
         )
-        raise ValueError(msg)
+        raise InputError(msg)
     return graph
 
 
@@ -325,7 +329,7 @@ def _load(path: Path) -> dict[str, np.ndarray]:
             return dict(data)
     except (OSError, ValueError, EOFError, zlib.error, zipfile.BadZipFile) as fault:
         msg = f"{path} cannot be read: it is truncated or no .npz file; copy it again"
-        raise ValueError(msg) from fault
+        raise InputError(msg) from fault
 
 
 # ---- pickups ----------------------------------------------------------------------------------------------------------
@@ -358,15 +362,15 @@ def _during(pickups: Pickups, path: Path, start: np.datetime64, end: np.datetime
     keep = (pickups["time"] >= start) & (pickups["time"] < end)
     if not keep.any():
         msg = f"{path} has no pickups from {start} to {end}; check that it is the file of that time"
-        raise ValueError(msg)
+        raise InputError(msg)
     return {key: values[keep] for key, values in pickups.items()}
 
 
 def _counts(graph: Graph, pickups: Pickups, near: float) -> np.ndarray:
-    """Pickups at their nearest node, in a local equirectangular projection; those further than `near` metres are dropped."""
+    """Pickups at their nearest node, in the plane of the published counts; those further than `near` metres are dropped."""
     assert graph.coords is not None
     lat = graph.coords[:, 1]
-    scale = np.array(METRES_PER_DEGREE) * [np.cos(np.radians((lat.min() + lat.max()) / 2)), 1.0]
+    scale = np.array(_PUBLISHED_PLANE) * [np.cos(np.radians((lat.min() + lat.max()) / 2)), 1.0]
     places = np.stack([pickups["lon"], pickups["lat"]], axis=1)
     known = np.isfinite(places).all(axis=1)
     distance, node = cKDTree(graph.coords * scale).query(places[known] * scale)
@@ -379,5 +383,5 @@ def _checked_start(name: str, value, unit: Literal["h", "D"]) -> np.datetime64:
     start = checked_time(name, value, unit, expected)
     if start != checked_time(name, value, "s", expected):
         msg = f"{name} must be {expected}; got {shown(value)}"
-        raise ValueError(msg)
+        raise InputError(msg)
     return start

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from hushgraph._errors import InputError, NoFileError
 from hushgraph.checks import checked_time
 from hushgraph.contents import extra
 from hushgraph.text_files import existing_file, numbered_lines
@@ -57,7 +58,7 @@ def read_tlc(path, *, start=None, end=None) -> Pickups:
     ending = path.name.lower()
     if not ending.endswith((".csv", ".csv.gz", ".parquet")):
         msg = f"trip records must end in .csv, .csv.gz or .parquet; got {path.name}; unpack or convert them"
-        raise ValueError(msg)
+        raise InputError(msg)
     expected = "a time without a time zone, '2014-09-24T00:00', say"
     window = [None if edge is None else checked_time(name, edge, "s", expected) for name, edge in (("start", start), ("end", end))]
     parts: list[Pickups] = [{"lon": np.empty(0), "lat": np.empty(0), "time": np.empty(0, dtype="datetime64[s]")}]
@@ -80,7 +81,7 @@ def _wanted_columns(path: Path, columns: list[str]) -> list[int]:
     else:
         fault = f"must have one column each for longitude, latitude and time of the pickup; it has {plain}"
     msg = f"{path} {fault}; find the records as first published, or rename the columns to {_LON[0]}, {_LAT[0]} and {_TIME[0]}"
-    raise ValueError(msg)
+    raise InputError(msg)
 
 
 def _csv_chunks(path: Path) -> Iterator[Pickups]:
@@ -88,7 +89,7 @@ def _csv_chunks(path: Path) -> Iterator[Pickups]:
     header = next(_tried(rows, path), None)
     if header is None:
         msg = f"{path} is empty; expected a header and one line per trip"
-        raise ValueError(msg)
+        raise InputError(msg)
     places, kept, lines = _wanted_columns(path, header), [], []
     for row in _tried(rows, path):
         if len(row) != len(header) and (len(row) < len(header) or any(row[len(header) :])):
@@ -97,7 +98,7 @@ def _csv_chunks(path: Path) -> Iterator[Pickups]:
             msg = (
                 f"line {rows.line_num} of {path} has {len(row)} fields, the header {len(header)}; the file is truncated or garbled"
             )
-            raise ValueError(msg)
+            raise InputError(msg)
         kept.append([row[i] for i in places])
         lines.append(rows.line_num)
         if len(kept) == _CHUNK:
@@ -112,7 +113,7 @@ def _tried(rows, path: Path) -> Iterator[list[str]]:
         yield from rows
     except csv.Error as fault:
         msg = f"line {rows.line_num} of {path} is no CSV ({fault}); the file is truncated or garbled"
-        raise ValueError(msg) from fault
+        raise InputError(msg) from fault
 
 
 def _from_text(path: Path, rows: list[list[str]], lines: list[int]) -> Pickups:
@@ -123,7 +124,7 @@ def _from_text(path: Path, rows: list[list[str]], lines: list[int]) -> Pickups:
     except ValueError:
         times = None
     if times is None or np.isnat(times).any():
-        raise ValueError(_first_bad_row(path, rows, lines))
+        raise InputError(_first_bad_row(path, rows, lines))
     return _pickups(east, north, times)
 
 
@@ -163,14 +164,14 @@ def _parquet_chunks(path: Path) -> Iterator[Pickups]:
                 times = time.cast(pyarrow.timestamp("us")).to_numpy(zero_copy_only=False).astype("datetime64[s]")
                 if np.isnat(times).any():
                     msg = f"row {row + int(np.isnat(times).argmax())} of {path} has no time; expected one for every trip"
-                    raise ValueError(msg)
+                    raise InputError(msg)
                 row += batch.num_rows
                 yield _pickups(east, north, times)
     except (pyarrow.ArrowException, OSError):
         whole = False
     if not whole:  # raised out here since Arrow's own error quotes the file
         msg = f"{path} cannot be read after row {row}: it is truncated, damaged, or holds something else than numbers and times"
-        raise ValueError(msg)
+        raise InputError(msg)
 
 
 def _pickups(lon: np.ndarray, lat: np.ndarray, time: np.ndarray) -> Pickups:
@@ -214,7 +215,7 @@ def read_cabspotting(folder) -> Pickups:
     files = sorted(Path(folder).glob("new_*.txt"))
     if not files:
         msg = f"{folder} has no files new_*.txt; expected the unpacked folder of the data set epfl/mobility (cabspottingdata)"
-        raise FileNotFoundError(msg)
+        raise NoFileError(msg)
     cabs, found = [], []
     for path in files:
         records = _trace(path)[::-1]  # oldest first, so that records of the same second keep their order
@@ -233,7 +234,7 @@ def _trace(path: Path) -> np.ndarray:
     if records is not None and not records.size:
         return np.empty((0, 4))
     if records is None or records.shape[1] != 4 or not _possible(records).all():
-        raise ValueError(_first_bad_record(path))
+        raise InputError(_first_bad_record(path))
     return records
 
 

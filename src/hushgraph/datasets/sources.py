@@ -16,11 +16,13 @@ from pathlib import Path
 from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
+from hushgraph._errors import HushgraphError, InputError
+
 _TIMEOUT = 30.0  # seconds without an answer
 _PIECE = 1 << 18  # bytes
 
 
-class DataUnavailable(RuntimeError):  # noqa: N818  (what happened to the data, not to the program)
+class DataUnavailable(HushgraphError, RuntimeError):  # noqa: N818  (what happened to the data, not to the program)
     """Data is neither in the folders nor to be had from its source; the message says where it was looked for and what to do."""
 
 
@@ -170,7 +172,7 @@ def _check_address(url: str) -> None:
     parts = urlsplit(url)
     if parts.scheme != "https" and parts.hostname not in ("127.0.0.1", "::1", "localhost"):
         msg = f"data is downloaded over https only; got {url}; download it by hand and give its path"
-        raise ValueError(msg)
+        raise InputError(msg)
 
 
 @contextmanager

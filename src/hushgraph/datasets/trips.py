@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 from scipy.spatial import cKDTree
 
+from hushgraph._errors import InputError
+from hushgraph._geodesy import LocalPlane, planar_coords
 from hushgraph.checks import checked_count, checked_seed, checked_time
 from hushgraph.graph import Graph, checked_graph
 from hushgraph.signals import hotspot_counts
 
-_METRES = 111_195.0  # one degree of latitude
 _PEAKS = ((0.34, 8.3, 1.1), (0.41, 17.8, 1.7))  # share, hour and spread of the two rush hours; the rest is even
 _HABITS = np.array([[0.68, 0.10, 0.22], [0.15, 0.35, 0.50], [0.12, 0.50, 0.38]])  # from home, work, elsewhere; by part of the day
 _NO_ID, _FAR = 0.02, 0.03  # shares of rows
@@ -50,18 +51,19 @@ def trips(graph: Graph, *, n_people: int = 20_000, day: str = "2026-03-02", seed
     coords = checked_graph(graph).coords
     if coords is None or coords.shape[1] != 2 or not graph.n:
         msg = "trips needs a graph with two coordinates per node; build it with coords="
-        raise ValueError(msg)
+        raise InputError(msg)
     n_people = checked_count("n_people", n_people, 1)
     rng = np.random.default_rng(checked_seed(seed))
     start = checked_time("day", day, "D", "an ISO date, '2026-03-02', say").astype("datetime64[s]")
     per_person = 1 + np.minimum(2.1 * rng.pareto(1.8, n_people), 60).astype(np.int64)
     person = rng.permutation(np.repeat(np.arange(n_people), per_person))
     seconds = _seconds_of_day(len(person), rng)
-    scale = _metres_per_unit(coords, graph.crs)
-    place = _near(coords, scale, _nodes(graph, person, seconds, n_people, seed, rng), rng)
-    _move_far(place, coords, scale, rng)
+    junctions = planar_coords(coords, graph.crs)
+    place = _near(junctions, _nodes(graph, person, seconds, n_people, seed, rng), rng)
+    _move_far(place, junctions, rng)
     if graph.crs == "lonlat":
-        place[:, 1] = np.clip(place[:, 1], -90, 90)
+        place = LocalPlane.around(coords).degrees(place)
+        place = np.stack([(place[:, 0] + 180) % 360 - 180, np.clip(place[:, 1], -90, 90)], axis=1)
     names = ("lon", "lat") if graph.crs == "lonlat" else ("x", "y")
     ids = _ids(n_people, rng)[np.where(rng.random(len(person)) < _NO_ID, n_people, person)]
     return {"person": ids, names[0]: place[:, 0], names[1]: place[:, 1], "time": start + seconds.astype("timedelta64[s]")}
@@ -92,24 +94,18 @@ def _busy_places(graph: Graph, seed: int, n_hotspots: int) -> np.ndarray:
     return counts / counts.sum()
 
 
-def _near(coords: np.ndarray, scale: np.ndarray, nodes: np.ndarray, rng) -> np.ndarray:
+def _near(junctions: np.ndarray, nodes: np.ndarray, rng) -> np.ndarray:
     """About 15 m from the junction, in random directions."""
-    gap = np.median(cKDTree(coords * scale).query(coords * scale, k=2)[0][:, 1])  # infinite for a single node
-    return coords[nodes] + rng.normal(0.0, min(15.0, gap / 3) / np.sqrt(2), (len(nodes), 2)) / scale
+    gap = np.median(cKDTree(junctions).query(junctions, k=2)[0][:, 1])  # infinite for a single node
+    return junctions[nodes] + rng.normal(0.0, min(15.0, gap / 3) / np.sqrt(2), (len(nodes), 2))
 
 
-def _move_far(place: np.ndarray, coords: np.ndarray, scale: np.ndarray, rng) -> None:
+def _move_far(place: np.ndarray, junctions: np.ndarray, rng) -> None:
     """Put a few of the rows between one and three city widths from the middle."""
-    width = max(np.ptp(coords * scale, axis=0).max(), 1.0)
+    width = max(np.ptp(junctions, axis=0).max(), 1.0)
     rows = np.flatnonzero(rng.random(len(place)) < _FAR)
     turn, radius = rng.uniform(0, 2 * np.pi, len(rows)), rng.uniform(1.0, 3.0, len(rows)) * width
-    place[rows] = coords.mean(axis=0) + np.stack([np.cos(turn), np.sin(turn)], axis=1) * radius[:, None] / scale
-
-
-def _metres_per_unit(coords: np.ndarray, crs: str | None) -> np.ndarray:
-    if crs != "lonlat":
-        return np.ones(2)
-    return _METRES * np.array([max(np.cos(np.radians(coords[:, 1].mean())), 1e-6), 1.0])
+    place[rows] = junctions.mean(axis=0) + np.stack([np.cos(turn), np.sin(turn)], axis=1) * radius[:, None]
 
 
 def _ids(n_people: int, rng) -> np.ndarray:

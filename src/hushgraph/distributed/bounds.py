@@ -9,7 +9,7 @@ import numpy as np
 from hushgraph.checks import checked_number
 from hushgraph.distributed.ghosts import TOLERANCE, Zone
 from hushgraph.partition import count_scales
-from hushgraph.spectrum import PRODUCTS, Spectrum, bound_of_quotients
+from hushgraph.spectrum import PRODUCTS, Spectrum, proven_bound
 
 
 def last_step_below(value: float, base: float) -> float:
@@ -34,8 +34,11 @@ def spectrum_of(rows, zones, zone: Zone, settings: Any, entries: int, unit: floa
         quotients = np.zeros((len(zones), PRODUCTS))
         for k, one in enumerate(zones):
             quotients[k, : len(one["quotients"])] = one["quotients"]
-        upper = bound_of_quotients(quotients.max(axis=0), max(row["longest"] for row in rows))
-        upper_from = f"Collatz-Wielandt, {PRODUCTS} products (proven)"
+        linked, longest, heaviest = (
+            sum(row["linked"] for row in rows),
+            *(max(row[k] for row in rows) for k in ("longest", "heaviest")),
+        )
+        upper, upper_from = proven_bound(quotients.max(axis=0), linked=linked, heaviest=heaviest, longest_row=longest)
     if settings.lambda_max is not None:
         top = checked_number(
             "lambda_max", settings.lambda_max, f"above 0 and at most {upper:g}, the proven bound", above=0, most=upper

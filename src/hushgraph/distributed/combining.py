@@ -44,7 +44,7 @@ def transform_all(run: Run, part: int, offset: float) -> dict[str, Any]:
         out.save(name, some[:, own])
     pilot = float(block_sum(rows[n_scales + PILOT][own]))
     del rows
-    eps, few = run.probes(here), n_scales + len(SMOOTHERS)
+    eps, few = run.probes(here.nodes), n_scales + len(SMOOTHERS)
     sums, traces = np.empty((2 * few, here.n)), np.zeros(len(theta))
     rho, smooth = [], []
     for start in range(0, run.n_probes, GROUP):
@@ -185,12 +185,15 @@ def combine_all(run: Run, part: int, offset: float, gate: dict[str, Any], consta
     square = (run.values(here.nodes[own]) - offset - signal) ** 2
     moved = _moved(run, here, gate, constant, shares, means)
     traces = [float(block_sum(noise.weigh(row**2))) for row in moved]
+    eps = run.probes(here.nodes[own], run.kept_probes)
+    turned = [float(block_sum(noise.weigh(row * one))) for row, one in zip(moved, eps, strict=True)]
     return out.done(
         {
             "residual": float(block_sum(square)),
             "weighted": float(block_sum(noise.weigh(square))),
             "divergence": [],
             "traces": traces,
+            "turned": turned,
         }
     )
 
@@ -200,7 +203,7 @@ def _moved(
 ) -> list[np.ndarray]:
     """The derivative of the combination along each kept probe, at owned nodes."""
     frame, own, part = run.frame(here), here.own, here.part
-    n_scales, sigma, eps = frame.n_scales, np.sqrt(run.variance), run.probes(here)[: run.kept_probes]
+    n_scales, sigma, eps = frame.n_scales, np.sqrt(run.variance), run.probes(here.nodes, run.kept_probes)
     theta = filters(run, frame)
     heat, psi = theta[2 * n_scales + len(SMOOTHERS) :], theta[n_scales + len(SMOOTHERS) : 2 * n_scales + len(SMOOTHERS)]
     last = shares[1] @ heat + shares[2] @ psi

@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Literal, get_args
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
+from hushgraph._errors import InputError, Sentence
 from hushgraph.checks import choose
 from hushgraph.distributed.store import pieces, write_rows
+from hushgraph.kernels.threads import parallel_njit
 
 By = Literal["coordinates", "ordering", "rcm"]
 Nodes = slice | np.ndarray
@@ -36,14 +38,13 @@ def cut_for(by: By | None, n: int, parts: int, coords, graph) -> tuple[By, Calla
     by = ("ordering" if coords is None else "coordinates") if by is None else choose("by", by, get_args(By))
     if by == "coordinates":
         if coords is None:
-            msg = "by='coordinates' needs coordinates: pass coords=, (n, 2) numbers or a .npy file of them, or say by='ordering'"
-            raise ValueError(msg)
+            msg = "{by='coordinates'} needs coordinates: pass {coords=}, (n, 2) numbers or a .npy file of them, or say {by='ordering'}"
+            raise InputError(Sentence(msg))
         return by, _boxes(coords, n, parts)
     if by == "ordering":
         return by, lambda nodes: (np.arange(nodes.start, nodes.stop) if isinstance(nodes, slice) else nodes) * parts // max(n, 1)
     if graph is None:
-        msg = "by='rcm' needs the graph in memory; for edge files number the nodes well, or give coords="
-        raise ValueError(msg)
+        raise InputError(Sentence("{by='rcm'} needs the graph in memory; for edge files number the nodes well, or give {coords=}"))
     from scipy.sparse import csgraph
 
     owner = np.empty(n, dtype=np.int64)
@@ -54,8 +55,7 @@ def cut_for(by: By | None, n: int, parts: int, coords, graph) -> tuple[By, Calla
 def _boxes(coords, n: int, parts: int) -> Callable[[Nodes], np.ndarray]:
     """Coordinates (n, dimensions), an array or a mapped file."""
     if coords.ndim != 2 or len(coords) != n:
-        msg = f"coords must be ({n}, 2) or ({n}, 3) numbers, a row per node; got {coords.shape}"
-        raise ValueError(msg)
+        raise InputError(Sentence("{coords} must be ({}, 2) or ({}, 3) numbers, a row per node; got {}", n, n, coords.shape))
     cuts = _cuts(_finite(sample_of(coords, n)), np.arange(0, n, max(1, n // SAMPLE)), parts)
 
     def owners(nodes: Nodes) -> np.ndarray:
@@ -72,8 +72,9 @@ def sample_of(coords, n: int) -> np.ndarray:
 
 def _finite(points: np.ndarray) -> np.ndarray:
     if not np.isfinite(points).all():
-        msg = "coords must be finite numbers; some are NaN or infinite; say by='ordering' to do without them"
-        raise ValueError(msg)
+        raise InputError(
+            Sentence("{coords} must be finite numbers; some are NaN or infinite; say {by='ordering'} to do without them")
+        )
     return points
 
 
@@ -104,7 +105,7 @@ def _cuts(points: np.ndarray, nodes: np.ndarray, parts: int) -> tuple[np.ndarray
     return tuple(np.array(column) for column in zip(*steps or [(0, 0.0, 0, (~0, ~0))], strict=True))
 
 
-@njit(cache=True, parallel=True)
+@parallel_njit()
 def _walked(points, nodes, axis, value, node, following):
     """The partition of each point: of equal coordinates, lower numbers come before."""
     found = np.empty(len(points), np.int64)

@@ -11,6 +11,7 @@ from typing import Any, get_args
 
 import numpy as np
 
+from hushgraph._errors import InputError, Reference, Sentence, StateError
 from hushgraph.auto import LARGE
 from hushgraph.checks import checked_count, checked_seed, checked_sigma, choose
 from hushgraph.distributed import let, tasks
@@ -38,7 +39,7 @@ from hushgraph.local_noise import fit_of_products, n_columns
 from hushgraph.observation import Noisy
 from hushgraph.progress import Watcher, checked_watcher, reached, watching
 from hushgraph.risk import Law, default_probes
-from hushgraph.sgwt import RISK_PROBES
+from hushgraph.sgwt import RISK_PROBES, Noise
 from hushgraph.shrink import Rule, sure_exponent
 from hushgraph.sums import count_units, sum_of_units, unit_above
 
@@ -145,7 +146,7 @@ def denoise(
         msg = (
             "sigma must be given here: estimate it on a part of the graph, hushgraph.estimate_sigma(graph.subgraph(nodes), values)"
         )
-        raise ValueError(msg)
+        raise InputError(msg)
     one = np.ndim(sigma) == 0 and not isinstance(sigma, str | Path)
     path = taken(work, signal, facts["n"], "signal")
     noise = None if one else taken(work, sigma, facts["n"], "sigma")
@@ -166,8 +167,8 @@ def resume(workdir, *, client=None, keep: bool = False, progress: Watcher | None
     facts, work = manifest_of(workdir), local_folder(workdir)
     begun = sorted((work / "runs").glob("*/run.json"), key=lambda path: path.stat().st_mtime)
     if not begun:
-        msg = f"{work} has no run to go on with; begin one with denoise({str(work)!r}, signal, sigma=...)"
-        raise ValueError(msg)
+        call = Reference(f"denoise({str(work)!r}, signal, sigma=...)")
+        raise InputError(Sentence("{} has no run to go on with; begin one with {}", work, call))
     left = [path for path in begun if not (path.parent / "result.json").exists()]
     run = _run_of(work, (left or begun)[-1].parent, facts)
     with watching(checked_watcher(progress)):
@@ -184,18 +185,18 @@ def _check_method(method, n: int, refine: bool | None, nonnegative: bool) -> Non
     choose("refine", refine, (True, False, None))
     reason = None
     if method not in get_args(Method):
-        reason = (
-            f"method must be one of {', '.join(map(repr, get_args(Method)))}; got {method!r}, which needs the whole graph at once"
-        )
+        known = ", ".join(map(repr, get_args(Method)))
+        reason = Sentence("{method} must be one of {}; got {!r}, which needs the whole graph at once", known, method)
     elif method == "auto" and n <= LARGE:
-        reason = f"method='auto' asks candidates that need the whole graph at once where it has up to {LARGE:,} nodes; this one has {n:,}"
+        words = "{method='auto'} asks candidates that need the whole graph at once where it has up to {:,} nodes; this one has {:,}"
+        reason = Sentence(words, LARGE, n)
     elif method == "auto" and nonnegative:
-        reason = "method='auto' with nonnegative=True asks 'counts', which compares each node with all others"
+        reason = Sentence("{method='auto'} with {nonnegative=True} asks 'counts', which compares each node with all others")
     elif refine or (method == "auto" and refine is None):
-        reason = "a second look at the signal needs the whole graph at once: say refine=False"
+        reason = Sentence("a second look at the signal needs the whole graph at once: say refine=False")
     if reason is not None:
-        msg = f"{reason}; for a distributed run use 'let' or 'sgwt_scaled', or denoise on one machine with hushgraph.denoise"
-        raise ValueError(msg)
+        msg = "{}; for a distributed run use 'let' or 'sgwt_scaled', or denoise on one machine with {hushgraph.denoise}"
+        raise InputError(Sentence(msg, reason))
 
 
 def _check_memory(method: str, probes: int, facts: dict[str, Any], client) -> None:
@@ -205,10 +206,10 @@ def _check_memory(method: str, probes: int, facts: dict[str, Any], client) -> No
     least = min(limit for limit in (facts["memory"], memory_of(None, client), np.inf) if limit is not None)
     if needed > least:
         msg = (
-            f"method={method!r} with n_probes={probes} takes about {needed / 1e9:.2f} GB per task on these partitions, and there are {least / 1e9:.2f} GB, as was asked for "
-            f"or as workers can give; prepare with method={method!r}, or with more partitions, or take fewer probes"
+            "{method=}{!r} with n_probes={} takes about {:.2f} GB per task on these partitions, and there are {:.2f} GB, as was asked for "
+            "or as workers can give; prepare with {method=}{!r}, or with more partitions, or take fewer probes"
         )
-        raise ValueError(msg)
+        raise InputError(Sentence(msg, method, probes, needed / 1e9, least / 1e9, method))
 
 
 def _check_sizes(path: Path) -> None:
@@ -245,8 +246,8 @@ def _run_of(work: Path, folder: Path, facts: dict[str, Any]) -> Run:
     stated = read_json(folder / "run.json") or {}
     for name in ("graph_hash", "partition_hash"):
         if stated.get(name) != facts[name]:
-            msg = f"{folder} was begun on another preparation ({name} differs); remove it, and begin again with denoise()"
-            raise ValueError(msg)
+            msg = "{} was begun on another preparation ({} differs); remove it, and begin again with {denoise()}"
+            raise InputError(Sentence(msg, folder, name))
     known = {name: stated[name] for name in Run.__dataclass_fields__ if name in stated}
     files = {name: None if known[name] is None else work / "signals" / known[name] for name in ("signal", "sigma_file")}
     return Run(**{**known, **files, "work": work / facts["folder"], "folder": folder})
@@ -276,7 +277,7 @@ def _carried_out(run: Run, facts: dict[str, Any], client, keep: bool) -> Denoise
             done = {**_worked_out(run, facts, runner, address), "keep": keep}
             if not _is_there(run, facts, address):
                 msg = f"the files at {address} are not those of this run any more: another one wrote there meanwhile; choose another output folder"
-                raise RuntimeError(msg)
+                raise StateError(msg)
             write_json(run.folder / "result.json", done)
         if not (keep or done["keep"]):  # also after a call that was killed here
             remove_stages(folders, _KEPT)
@@ -291,8 +292,8 @@ def _carried_out(run: Run, facts: dict[str, Any], client, keep: bool) -> Denoise
 def _check_signals(run: Run) -> None:
     for name, path in (("signal", run.signal), ("sigma", run.sigma_file)):
         if path is not None and not path.exists():
-            msg = f"{run.folder} needs the {name} it was begun with, {path}, which is gone; remove the run, and call denoise() with the {name} again"
-            raise ValueError(msg)
+            msg = "{} needs the {} it was begun with, {}, which is gone; remove the run, and call {denoise()} with the {} again"
+            raise InputError(Sentence(msg, run.folder, name, path, name))
 
 
 def _is_there(run: Run, facts: dict[str, Any], address: str) -> bool:
@@ -313,6 +314,7 @@ def _written_again(run: Run, facts: dict[str, Any], runner: Runner, done: dict[s
 
 def _worked_out(run: Run, facts: dict[str, Any], runner: Runner, address: str) -> dict[str, Any]:
     parts, run_folder = facts["partitions"], run.work
+    run = run if run.combined else replace(run, offset=let.signal_offset(run))
 
     def stage(name: str, task, *more, run: Any = run) -> list[dict[str, Any]]:
         """One task per partition: of the run, or of the graph alone."""
@@ -376,10 +378,11 @@ def _risk(run: Run, n: int, terms: list[dict[str, Any]], more: dict[str, float])
 
     variance, (second, fourth) = run.variance, _noise_sums(run, n)
     divergence = more["divergence"] if more else math.fsum(math.fsum(one["divergence"]) for one in terms)
+    divergence += second / n / variance if run.offset else 0.0
     risk = total("residual") - second + 2 * variance * divergence + more.get("optimism", 0.0)
     risk += 2 * second / n if more.get("offset") else 0.0
-    trace = variance * math.fsum(math.fsum(one["traces"]) for one in terms) / run.kept_probes
-    risk_se = math.sqrt(max(4 * total("weighted") + 4 * trace - 2 * fourth, 0.0))
+    trace, turned = (variance * math.fsum(math.fsum(one[name]) for one in terms) / run.kept_probes for name in ("traces", "turned"))
+    risk_se = float(Noise.error_of_sums(total("weighted"), trace, turned, fourth))
     diagonal = 0.0 if run.law == "gaussian" or more else (variance * divergence) ** 2 / n
     probe_se = math.sqrt(4 * max(2 * trace - 2 * diagonal, 0.0) / run.n_probes)
     unchanged = risk > second

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from hushgraph._errors import InputError, InputTypeError, MissingPackageError, NoFileError, Sentence
 from hushgraph.checks import shown
 from hushgraph.contents import extra
 from hushgraph.edge_table import ENDS
@@ -40,12 +41,12 @@ def located(path: str) -> tuple[Any, str]:
         return core.url_to_fs(path)
     except ImportError as error:
         msg = f"files at {kind}:// need a package that is not installed; install the fsspec package for it, such as s3fs for s3://"
-        raise ImportError(msg) from error
+        raise MissingPackageError(msg) from error
     except ValueError as error:
         if "rotocol not known" not in str(error):
             raise
         msg = f"an address must begin with a protocol that fsspec knows, such as s3:// or file://; got {kind}://; correct it, or give a path"
-        raise ValueError(msg) from error
+        raise InputError(msg) from error
 
 
 def opened(path: str):
@@ -72,7 +73,7 @@ def files_of(source, signal: str | None = None) -> list[str]:
         return [path for one in source for path in files_of(one, signal)]
     if not isinstance(source, str | Path):
         msg = f"edges must be a Graph, or parquet files: a path, pattern, folder, address or a list of them; got {shown(source)}"
-        raise TypeError(msg)
+        raise InputTypeError(msg)
     system, path = located(str(source))
     system.invalidate_cache()  # files may have changed since they were listed
     prefix = "" if "file" in np.atleast_1d(system.protocol) else f"{np.atleast_1d(system.protocol)[0]}://"
@@ -81,12 +82,12 @@ def files_of(source, signal: str | None = None) -> list[str]:
         raise _no_values(source, signal)
     if not found:
         msg = f"there are no parquet files at {shown(str(source))}; expected a file, a pattern, or a folder that holds *.parquet"
-        raise FileNotFoundError(msg)
+        raise NoFileError(msg)
     return [prefix + name for name in sorted(map(str, found), key=_by_numbers)]
 
 
 def _no_values(source, signal: str) -> FileNotFoundError:
-    return FileNotFoundError(
+    return NoFileError(
         f"{signal} must be numbers, a .npy file, or parquet files with the columns node and value (a path, pattern, folder or address); "
         f"there is no such file at {shown(str(source))}"
     )
@@ -115,10 +116,10 @@ def columns_of(files: str | list[str], weight: str | bool | None) -> Columns:
         found = _columns_in(path, weight)
         if found != first:
             msg = (
-                f"all edge files must have the same columns for source, target and weight; {files[0]} has {_listed(first)}, and {path} has "
-                f"{_listed(found)}; name them alike, or say weight=False to leave weights out"
+                "all edge files must have the same columns for source, target and weight; {} has {}, and {} has {}; name them alike, or say "
+                "{weight=False} to leave weights out"
             )
-            raise ValueError(msg)
+            raise InputError(Sentence(msg, files[0], _listed(first), path, _listed(found)))
     return first
 
 
@@ -134,14 +135,14 @@ def _columns_in(path: str, weight: str | bool | None) -> Columns:
     pair = next((pair for pair in ENDS if plain.count(pair[0]) == plain.count(pair[1]) == 1), None)
     if pair is None:
         msg = f"{path} must have one column each for source and target; it has {names[:20]}"
-        raise ValueError(msg)
+        raise InputError(msg)
     if isinstance(weight, str) and weight not in names:
         msg = f"{path} has no column {weight!r} for weights; it has {names[:20]}"
-        raise ValueError(msg)
+        raise InputError(msg)
     own = weight if isinstance(weight, str) else None if weight is False else _weights_in(path, names, plain)
     if own is None and weight is True:
-        msg = f"{path} has no column 'weight'; it has {names[:20]}; name the one that is meant with weight="
-        raise ValueError(msg)
+        msg = "{} has no column 'weight'; it has {}; name the one that is meant with {weight=}"
+        raise InputError(Sentence(msg, path, names[:20]))
     found = Columns(names[plain.index(pair[0])], names[plain.index(pair[1])], own)
     _check_types(path, schema, found)
     return found
@@ -152,8 +153,8 @@ def _weights_in(path: str, names: list[str], plain: list[str]) -> str | None:
     if "weight" in names or "weight" not in plain:
         return "weight" if "weight" in names else None
     if plain.count("weight") > 1:
-        msg = f"{path} must have one column for weights; it has {names[:20]}; name one with weight=, or say weight=False"
-        raise ValueError(msg)
+        msg = "{} must have one column for weights; it has {}; name one with {weight=}, or say {weight=False}"
+        raise InputError(Sentence(msg, path, names[:20]))
     return names[plain.index("weight")]
 
 
@@ -162,11 +163,11 @@ def _check_types(path: str, schema, columns: Columns) -> None:
     for name in (columns.source, columns.target):
         if schema.field(name).type not in _integers():
             msg = f"column {name!r} of {path} must hold node numbers, integers from 0 without gaps; got {schema.field(name).type}; renumber the nodes"
-            raise ValueError(msg)
+            raise InputError(msg)
     weight = None if columns.weight is None else schema.field(columns.weight).type
     if weight is not None and not (types.is_integer(weight) or types.is_floating(weight)):
-        msg = f"column {columns.weight!r} of {path} must hold weights, numbers from 0; got {weight}; name another with weight=, or say weight=False"
-        raise ValueError(msg)
+        msg = "column {!r} of {} must hold weights, numbers from 0; got {}; name another with {weight=}, or say {weight=False}"
+        raise InputError(Sentence(msg, columns.weight, path, weight))
 
 
 def _table(file, path: str, wanted: str = EDGES):
@@ -176,7 +177,7 @@ def _table(file, path: str, wanted: str = EDGES):
         return parquet().ParquetFile(file, buffer_size=0 if "://" in path else BUFFER)  # from elsewhere, a column at once
     except arrow.ArrowInvalid as error:
         msg = f"{path} is not a parquet file, or is damaged; write it again, {wanted}"
-        raise ValueError(msg) from error
+        raise InputError(msg) from error
 
 
 def pieces_of(files: list[str], size: int | None = None) -> list[tuple[str, int, int, int]]:
@@ -227,11 +228,11 @@ def _pairs_in(batch, columns: Columns, path: str) -> np.ndarray:
         column = batch.column(name)
         if column.null_count or column.type not in _integers():
             msg = f"column {name!r} of {path} must hold node numbers, integers from 0 without gaps; got {column.type} with {column.null_count} missing"
-            raise ValueError(msg)
+            raise InputError(msg)
         pairs[:, side] = numbers_in(column)
     if len(pairs) and pairs.min() < 0:
         msg = f"{path} has node {int(pairs.min())}; expected numbers from 0"
-        raise ValueError(msg)
+        raise InputError(msg)
     return pairs
 
 
@@ -315,7 +316,7 @@ def values_in(source, n: int, name: str) -> Iterator[tuple[Any, np.ndarray]]:
                 node, own = _value_columns(table.schema_arrow, path, name)
                 if numbered is not None and numbered != (node is not None):
                     msg = f"all files of {name} must have a column of nodes, or none; {path} differs from those before it; write them alike"
-                    raise ValueError(msg)
+                    raise InputError(msg)
                 numbered = node is not None
                 for batch in table.iter_batches(batch_size=PIECE, columns=[own] if node is None else [node, own]):
                     where = slice(place, place + len(batch)) if node is None else _nodes_in(batch.column(node), node, path)
@@ -331,17 +332,17 @@ def _value_columns(schema, path: str, name: str) -> tuple[str | None, str]:
     own = next((known for known in (name, "value") if known in values), values[0] if len(values) == 1 else None)
     if own is None:
         msg = f"{path} must have a column 'value' or {name!r}, or a single one beside the nodes; it has {schema.names[:20]}; rename the one that is meant"
-        raise ValueError(msg)
+        raise InputError(msg)
     if node is not None and schema.field(node).type not in _integers():
         msg = f"column {node!r} of {path} must hold node numbers, integers from 0; got {schema.field(node).type}; number the nodes as in the edges"
-        raise ValueError(msg)
+        raise InputError(msg)
     return node, own
 
 
 def _nodes_in(column, node: str, path: str) -> np.ndarray:
     if column.null_count:
         msg = f"column {node!r} of {path} must name a node in each row; {column.null_count} rows have none"
-        raise ValueError(msg)
+        raise InputError(msg)
     return numbers_in(column)
 
 
@@ -355,7 +356,7 @@ def _values_of_array(path: str, n: int, name: str) -> Iterator[tuple[slice, np.n
         shape, dtype = _header_of(file, path)
         if shape != (n,):
             msg = f"{name} needs one value per node: expected ({n},), got {shape}"
-            raise ValueError(msg)
+            raise InputError(msg)
         mapped = None if "://" in path else _mapped(path)
         for start in range(0, n, PIECE):
             stop = min(start + PIECE, n)
@@ -393,4 +394,4 @@ def _header_of(file, path: str) -> tuple[tuple[int, ...], np.dtype]:
 
 
 def _no_array(path: str) -> ValueError:
-    return ValueError(f"{path} is not a .npy file of numbers, or is damaged; write it again with numpy.save")
+    return InputError(f"{path} is not a .npy file of numbers, or is damaged; write it again with numpy.save")

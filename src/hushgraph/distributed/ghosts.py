@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from hushgraph._errors import InputError, Sentence
 from hushgraph.distributed.rows import find, row_sums
 from hushgraph.distributed.store import Output, part_folder, read_array
 from hushgraph.kernels.cpu import cores_for
@@ -30,7 +31,7 @@ SHORT = 0.2  # hops over the cube root of a partition: fewer until ghosts are to
 SMALL_WORLD = "distances in this graph are too short for partitions (a small world, such as a scale-free or random graph, or nodes in a bad order)"
 
 
-class TooManyGhostsError(ValueError):
+class TooManyGhostsError(InputError):
     """The ghost zone outgrew its partition: a small world, where partitions do not pay."""
 
 
@@ -84,19 +85,19 @@ def too_many(owned: int, ghosts: int, hops: int, depth: int, limit: float, *, ha
     """Why partitions are refused. Many hops until then are no small world: the partitions are small, and what is around them is larger."""
     small_world = hops <= max(3, SHORT * owned ** (1 / 3))
     why = SMALL_WORLD if small_world else f"partitions of this size are too small for ghosts within {depth} hops"
-    return (
-        f"a partition of {owned:,} nodes has {ghosts:,} ghosts or more after {hops} of {depth} hops, {ghosts / max(owned, 1):.1f} per owned node, "
-        f"and {limit:g} are allowed: {why}; {advice(has_places=has_places)}"
+    words = (
+        "a partition of {:,} nodes has {:,} ghosts or more after {} of {} hops, {:.1f} per owned node, and {:g} are allowed: {}; {}"
     )
+    return Sentence(words, owned, ghosts, hops, depth, ghosts / max(owned, 1), limit, why, advice(has_places=has_places))
 
 
 def advice(*, has_places: bool) -> str:
     """What to do with a graph whose partitions have too many ghosts."""
-    places = "" if has_places else "give coords=, "
-    return (
-        f"denoise it on one machine (hushgraph.denoise) or on a GPU, {places}use fewer partitions (more memory, where that decides) or a "
-        "lower degree, or raise most_ghosts"
+    words = (
+        "denoise it on one machine ({hushgraph.denoise}) or on a GPU, {}use fewer partitions (more memory, where that decides) or a lower "
+        "degree, or raise {most_ghosts}"
     )
+    return Sentence(words, "" if has_places else Sentence("give {coords=}, "))
 
 
 def grow(work: Path, part: int, zone: Zone) -> dict[str, Any]:
@@ -128,11 +129,11 @@ def grow(work: Path, part: int, zone: Zone) -> dict[str, Any]:
         out.save(name, array)
     if not unit or zone.normalized:
         out.save("degrees", degrees)
-    layout = _layout(local, degrees, zone)
+    matrix, layout = _matrix_and_layout(local, degrees, zone)
     _write_layout(out, layout)
     facts: dict[str, Any] = {"own": len(own_places), "rows": len(nodes), "entries": len(local[1]), "depth": depth}
     facts["degree_units"] = count_units(degrees[own_places], unit_above(zone.most_degree))
-    return out.done({**facts, **_spectrum(layout, degrees, own_places, len(local[1]), zone)})
+    return out.done({**facts, **_spectrum(matrix, layout, degrees, own_places, zone)})
 
 
 def _layers(shelf: Shelf, part: int, own, zone: Zone) -> tuple[list[tuple], int]:
@@ -202,8 +203,8 @@ def _localised(nodes, order, starts, columns, data):
 # ---- the partition as a graph ------------------------------------------------------------------------------------------
 
 
-def _layout(local, degrees: np.ndarray, zone: Zone) -> Layout:
-    """The Laplacian of the partition as the kernels take it."""
+def _matrix_and_layout(local, degrees: np.ndarray, zone: Zone) -> tuple[SimpleNamespace, Layout]:
+    """The weights of the partition, and its Laplacian as the kernels take it."""
     starts, columns, weights = local
     diagonal = degrees
     if zone.normalized:
@@ -213,7 +214,7 @@ def _layout(local, degrees: np.ndarray, zone: Zone) -> Layout:
     elif not len(weights):
         weights = np.ones(1 if zone.uniform else len(columns))
     matrix = SimpleNamespace(indptr=starts, indices=columns, data=weights, nnz=len(columns))
-    return prepare(matrix, diagonal, uniform=zone.uniform)
+    return matrix, prepare(matrix, diagonal, uniform=zone.uniform)
 
 
 _ARRAYS = ("order", "blocks", "block_runs", "runs", "indices", "values", "diagonal")
@@ -226,12 +227,12 @@ def _write_layout(out: Output, layout: Layout) -> None:
     out.save("layout_rest", np.array([layout.uniform, float(layout.wavefront)]))
 
 
-def _spectrum(layout: Layout, degrees: np.ndarray, own: np.ndarray, entries: int, zone: Zone) -> dict[str, Any]:
+def _spectrum(matrix, layout: Layout, degrees: np.ndarray, own: np.ndarray, zone: Zone) -> dict[str, Any]:
     """Quotients whose largest over all partitions are those of the whole graph; and a lower bound on the largest eigenvalue.
 
     The partition with its zone is a part of the graph, and so its largest eigenvalue is at most that of the whole (Cauchy).
     """
-    if entries == 0:
+    if matrix.nnz == 0:
         return {"quotients": [0.0], "eigenvalue": 0.0, "steps": 0}
     rows = (degrees > 0).astype(float)[layout.order] if zone.normalized else degrees[layout.order]
     with cores_for(len(rows)):
@@ -240,7 +241,7 @@ def _spectrum(layout: Layout, degrees: np.ndarray, own: np.ndarray, entries: int
         if not zone.normalized:
             mine = np.zeros(len(rows), dtype=bool)
             mine[own] = True
-            quotients = signless_quotients(layout, rows, largest=zone.most_degree, rows=mine[layout.order])
+            quotients = signless_quotients(layout, matrix, rows, largest=zone.most_degree, rows=mine[layout.order])
     return {"quotients": quotients.tolist(), "eigenvalue": top, "steps": steps}
 
 

@@ -9,13 +9,14 @@ from typing import Any, cast
 
 import numpy as np
 
-from hushgraph.auto import FAR, LARGE_SETS, LET_SETS
+from hushgraph.auto import LARGE_SETS, LET_SETS
 from hushgraph.combine import fit
 from hushgraph.distributed import combining, tasks
 from hushgraph.distributed.components import join, label
 from hushgraph.distributed.store import added, pieces, read_array, write_array
 from hushgraph.distributed.tasks import Run
 from hushgraph.filters import OTHERS, SMOOTHERS
+from hushgraph.sums import offset_of
 
 STAGES = {
     "labels": 0.5, "transform": 12.0, "survey": 1.0, "fit": 0.5, "scales": 0.5, "gate": 0.2, "columns": 12.0, "finish": 8.0, "write": 0.5,
@@ -23,13 +24,12 @@ STAGES = {
 Stage = Any
 
 
-def offset_of(run: Run) -> float:
-    """As `auto._offset`: the mean of a signal that lies far from 0."""
+def signal_offset(run: Run) -> float:
+    """`offset_of` the run's signal."""
     mapped = read_array(run.signal, whole=False)
     n = len(mapped)
     mean = math.fsum(float(mapped[nodes].sum(dtype=np.float64)) for nodes in pieces(n)) / n
-    square = math.fsum(float(((mapped[nodes] - mean) ** 2).sum(dtype=np.float64)) for nodes in pieces(n)) / n
-    return mean if abs(mean) > FAR * math.sqrt(square) else 0.0
+    return offset_of(mean, math.fsum(float(((mapped[nodes] - mean) ** 2).sum(dtype=np.float64)) for nodes in pieces(n)) / n)
 
 
 def combined(
@@ -40,7 +40,7 @@ def combined(
     labelled = stage("labels", label, run=False)
     joined = join(run.work, parts, [one["count"] for one in labelled])
     run = replace(run, n_groups=len(joined["columns"]))
-    offset, outputs = offset_of(run), [run.output(part, "transform") for part in range(parts)]
+    offset, outputs = signal_offset(run), [run.output(part, "transform") for part in range(parts)]
     found = stage("transform", combining.transform_all, offset, run=run)
     groups = added(outputs, "groups")
     write_array(run.folder / "means.npy", groups / np.maximum(groups[0], 1))

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import get_args
 
+from hushgraph._errors import InputError
 from hushgraph.checks import checked_count, checked_number, choose
 from hushgraph.distributed.cut import By
 from hushgraph.distributed.denoise import stages_of
-from hushgraph.distributed.prepare import coords_of, count_nodes, most_ghosts_of, pieces_and_columns
+from hushgraph.distributed.prepare import coords_of, count_nodes, graph_or_files, most_ghosts_of
 from hushgraph.distributed.sample import Sample
 from hushgraph.distributed.size import BASE, START, Cost, Method, Shape, memory_of, partitions_for
-from hushgraph.graph import Graph
 from hushgraph.risk import default_probes
 from hushgraph.sgwt import RISK_PROBES
-from hushgraph.spectrum import PRODUCTS
+from hushgraph.spectrum import REACH
 
 
 @dataclass(frozen=True)
@@ -99,14 +99,15 @@ def plan(
         checked_count(name, count, 1) for name, count in (("degree", degree), ("workers", workers), ("starts", starts))
     )
     workers = workers if client is None else max(1, len(client.scheduler_info(n_workers=-1)["workers"]))
-    graph, files, columns = (edges, [], None) if isinstance(edges, Graph) else (None, *pieces_and_columns(edges, weight))
-    coords = graph.coords if graph is not None and coords is None else coords_of(coords)
+    coords = coords_of(coords)
+    graph, files, columns = graph_or_files(edges, weight, n, coords)
+    coords = graph.coords if graph is not None and coords is None else coords
     n = graph.n if graph is not None else count_nodes(n, files, columns, coords)
     if n == 0:
         msg = "the graph has no nodes: there is nothing to plan"
-        raise ValueError(msg)
+        raise InputError(msg)
     n_edges = graph.n_edges if graph is not None else sum(piece[3] for piece in files)
-    cap, depth = memory_of(memory, client), max(degree, PRODUCTS)
+    cap, depth = memory_of(memory, client), max(degree, REACH)
     limit = None if most_ghosts is None else checked_number("most_ghosts", most_ghosts, "a number above 0", above=0)
     weighted = columns is not None and columns.weight is not None if graph is None else not graph.is_unweighted
     parts = partitions_for(n, 2 * n_edges, weighted, method, cap, n_scales) if partitions is None else partitions

@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import Any, cast, get_args
 
 import numpy as np
+from scipy import sparse
 
+from hushgraph._errors import InputError, Sentence
 from hushgraph.adjacency import MAX_NODES, Duplicates
-from hushgraph.checks import checked_count, checked_number, choose
+from hushgraph.checks import checked_count, checked_number, choose, shown
 from hushgraph.distributed import edges as edge_files
 from hushgraph.distributed.bounds import last_step_below, spectrum_of
 from hushgraph.distributed.cut import By, Nodes, cut_for, sample_of, write_owners
@@ -41,7 +43,7 @@ from hushgraph.frame import Damping, frame_of, unit_of
 from hushgraph.graph import Graph
 from hushgraph.partition import Plateau, checked_base
 from hushgraph.progress import Watcher, checked_watcher, reached, watching
-from hushgraph.spectrum import PRODUCTS
+from hushgraph.spectrum import REACH
 from hushgraph.sums import sum_of_units, unit_above
 
 MOST_GHOSTS = 3.0  # per owned node, above which partitions do not pay
@@ -101,9 +103,9 @@ def prepare(
 
     Parameters
     ----------
-    edges : Graph, or str, Path or list of them
-        A graph in memory, or parquet files with columns source and target (node numbers from 0) and possibly weight: a file, a
-        pattern, a folder, an address that fsspec knows.
+    edges : Graph, (m, 2) array, sparse matrix, or str, Path or list of them
+        A graph in memory, its edges as pairs of node numbers, or its adjacency matrix; or parquet files with columns source and target (node
+        numbers from 0) and possibly weight: a file, a pattern, a folder, an address that fsspec knows.
     workdir : str or Path
         Where all files go: a folder that every worker sees.
     n : int, optional
@@ -193,7 +195,7 @@ class _Settings:
     @property
     def depth(self) -> int:
         """Hops that the polynomials, the bound on the spectrum and the surroundings of nodes reach."""
-        return max(self.degree, PRODUCTS)
+        return max(self.degree, REACH)
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,12 +217,13 @@ class _Job:
 
     @classmethod
     def of(cls, edges, work: Path, n, coords, partitions, by, memory, settings: _Settings, weight, method) -> _Job:
-        graph, pieces, columns = (edges, [], None) if isinstance(edges, Graph) else (None, *pieces_and_columns(edges, weight))
-        coords = graph.coords if graph is not None and coords is None else coords_of(coords)
+        coords = coords_of(coords)
+        graph, pieces, columns = graph_or_files(edges, weight, n, coords)
+        coords = graph.coords if graph is not None and coords is None else coords
         n = graph.n if graph is not None else count_nodes(n, pieces, columns, coords)
         if n == 0:
             msg = "the graph has no nodes: there is nothing to prepare"
-            raise ValueError(msg)
+            raise InputError(msg)
         entries = graph.adjacency.nnz if graph is not None else 2 * sum(piece[3] for piece in pieces)
         weighted = columns.weight is not None if graph is None else not graph.is_unweighted
         asked = partitions_for(n, entries, weighted, method, memory, settings.n_scales) if partitions is None else partitions
@@ -264,9 +267,25 @@ class _Job:
         (self.work / REFUSED).unlink(missing_ok=True)
 
 
-def pieces_and_columns(edges, weight):
-    files = edge_files.files_of(edges)
-    return edge_files.pieces_of(files), edge_files.columns_of(files, weight)
+def graph_or_files(edges, weight, n, coords) -> tuple[Graph | None, list, Any]:
+    """(graph, [], None) of what is in memory, or (None, pieces of edge files, their columns)."""
+    if isinstance(edges, Graph):
+        return edges, [], None
+    if sparse.issparse(edges):
+        return Graph.from_scipy(edges, coords=coords), [], None
+    if edge_files.are_files(edges):
+        files = edge_files.files_of(edges)
+        return None, edge_files.pieces_of(files), edge_files.columns_of(files, weight)
+    if not (isinstance(edges, np.ndarray) or (isinstance(edges, list | tuple) and edges)):
+        msg = (
+            "edges must be a Graph, (m, 2) node numbers, a sparse matrix, or parquet files: a path, pattern, folder, address or a list of "
+            f"them; got {shown(edges)}"
+        )
+        raise TypeError(msg)
+    if weight:
+        msg = f"weight={weight!r} names a column of edge files; pairs of node numbers have none; pass a sparse matrix or a Graph with weights"
+        raise ValueError(msg)
+    return Graph.from_edges(edges, n=n, coords=coords), [], None
 
 
 def _identities(pieces) -> list:
@@ -283,11 +302,14 @@ def count_nodes(n, pieces, columns, coords) -> int:
         msg = (
             f"the edges name node {least - 1}; expected numbers from 0 to at most {MAX_NODES - 1}, without gaps; renumber the nodes"
         )
-        raise ValueError(msg)
+        raise InputError(msg)
     edges = sum(piece[3] for piece in pieces)
     if n is None and coords is None and least > 4 * max(edges, 1):
-        msg = f"the edges name node {least - 1}, but they are only {edges:,}: most nodes between have none; renumber the nodes without gaps, or say n={least} if that is meant"
-        raise ValueError(msg)
+        msg = (
+            "the edges name node {}, but they are only {:,}: most nodes between have none; renumber the nodes without gaps, or say {n=}{} if "
+            "that is meant"
+        )
+        raise InputError(Sentence(msg, least - 1, edges, least))
     n = (least if coords is None else len(coords)) if n is None else n
     return checked_count("n", n, least, MAX_NODES, note=f" (the edges name node {least - 1})")
 
@@ -299,8 +321,8 @@ def coords_of(coords):
     try:
         return read_array(Path(coords), whole=False)
     except (ValueError, EOFError) as error:
-        msg = f"coords must be a .npy file with two or three numbers for each node; {coords} is none; save them with numpy.save"
-        raise ValueError(msg) from error
+        msg = "{coords} must be a .npy file with two or three numbers for each node; {} is none; save them with numpy.save"
+        raise InputError(Sentence(msg, coords)) from error
 
 
 def _changed(work: Path, stated: dict[str, Any]) -> list[str] | None:
@@ -308,14 +330,14 @@ def _changed(work: Path, stated: dict[str, Any]) -> list[str] | None:
     begun = read_json(work / BEGUN)
     if begun is None:
         if work.exists() and any(path.name != "lock" and not is_draft(path) for path in work.iterdir()):
-            msg = f"workdir must be a new or empty folder, or one that prepare() began; {work} holds other files"
-            raise ValueError(msg)
+            msg = "{workdir} must be a new or empty folder, or one that {prepare()} began; {} holds other files"
+            raise InputError(Sentence(msg, work))
         return None
     other = sorted(name for name in stated if begun.get(name) != stated[name])
     if other and ((work / "manifest.json").exists() or not (work / REFUSED).exists()):
         why = " (source: other edges, or edge files that changed since)" if "source" in other else ""
         msg = f"{work} holds another preparation: {', '.join(other)} differ{why}; choose another folder, or remove this one"
-        raise ValueError(msg)
+        raise InputError(msg)
     return other
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from hushgraph._errors import InputError, Sentence
 from hushgraph.adjacency import checked_weights
 from hushgraph.distributed.edges import Columns, batches_of
 from hushgraph.distributed.store import Output, part_folder, pieces, read_array
@@ -42,8 +43,8 @@ def _kept(piece, columns: Columns, n: int) -> tuple[np.ndarray, np.ndarray]:
     size = 0
     for own, given in batches_of(piece, columns):
         if int(own.max()) >= n:
-            msg = f"{piece[0]} names node {int(own.max())}, but there are only n={n} nodes (numbered from 0); raise n or renumber"
-            raise ValueError(msg)
+            msg = "{} names node {}, but there are only n={} nodes (numbered from 0); raise {n} or renumber"
+            raise InputError(Sentence(msg, piece[0], int(own.max()), n))
         keep = own[:, 0] != own[:, 1]
         if given is not None:
             keep &= checked_weights(given, len(own)) > 0
@@ -86,8 +87,8 @@ def build_rows(work: Path, part: int, n_pieces: int, weighted: bool, merging: st
     del ends, weights
     size, i, j, one, other = merged(starts, columns, data, MERGING[merging])  # type: ignore[index]
     if size < 0:
-        msg = f"edge ({nodes[i]}, {j}) is given more than once with different weights ({one:g} and {other:g}); say duplicates='sum' or 'max'"
-        raise ValueError(msg)
+        msg = "edge ({}, {}) is given more than once with different weights ({:g} and {:g}); say {duplicates='sum'} or 'max'"
+        raise InputError(Sentence(msg, nodes[i], j, one, other))
     return write_part_rows(out, nodes, starts, columns[:size], data[:size] if weighted else None)
 
 

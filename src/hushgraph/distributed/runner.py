@@ -10,8 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from hushgraph._errors import HushgraphError, InputTypeError, PathError, StateError
 from hushgraph.contents import extra
-from hushgraph.origins import raised_here
 from hushgraph.progress import between, reached
 
 PATIENCE = 60  # seconds until a cluster without workers is given up
@@ -89,26 +89,18 @@ class Runner:
             self.client.cancel(futures)
 
 
-class RefusedError(Exception):
-    """Around an error that hushgraph itself raised in a task."""
-
-    def __init__(self, error: ValueError):
-        super().__init__(error)
-        self.error = error
-
-
 def _plain(error: BaseException) -> BaseException:
     """What a task failed by, so that it reads as on one machine."""
-    if isinstance(error, RefusedError):
-        return error.error
+    if isinstance(error, HushgraphError):
+        return error.with_traceback(None)
     if isinstance(error, dask_distributed().KilledWorker):
         msg = (
             "several workers died of the same task, most likely for want of memory; give workers more, or prepare with more partitions, and run "
             "the same call again: it goes on with what is done"
         )
-        return RuntimeError(msg)
+        return StateError(msg)
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:
-        return OSError(errno.ENOSPC, error.strerror)
+        return PathError(errno.ENOSPC, error.strerror)
     return error
 
 
@@ -122,10 +114,6 @@ def on_worker(task, *job):
         numba.set_num_threads(max(1, min(threads, numba.config.NUMBA_NUM_THREADS)))
         try:
             return task(*job)
-        except ValueError as error:
-            if not raised_here(error.__traceback__):
-                raise
-            raise RefusedError(error.with_traceback(None)) from None
         finally:
             numba.set_num_threads(before)
 
@@ -138,7 +126,7 @@ def _check_workers(client, witness: Path) -> None:
         client.wait_for_workers(1, timeout=PATIENCE)
     except TimeoutError as error:
         msg = f"the cluster has had no worker for {PATIENCE} seconds; start some, and run the same call again"
-        raise RuntimeError(msg) from error
+        raise StateError(msg) from error
     for worker, found in client.run(_fitness, str(witness), on_error="return").items():
         if isinstance(found, BaseException):  # it is gone
             continue
@@ -146,10 +134,10 @@ def _check_workers(client, witness: Path) -> None:
         if version != hushgraph.__version__:
             has = "no hushgraph" if version is None else f"hushgraph {version}"
             msg = f"all workers must have hushgraph {hushgraph.__version__}, as this process; {worker} has {has}; install it there"
-            raise RuntimeError(msg)
+            raise StateError(msg)
         if not sees:
             msg = f"all workers must see the work folder, under the same path; {worker} does not see {witness}; put it on a file system that all share"
-            raise RuntimeError(msg)
+            raise StateError(msg)
 
 
 def _fitness(path: str) -> tuple[str | None, bool]:
@@ -175,8 +163,8 @@ def _checked_client(client):
         return None
     if not isinstance(client, dask_distributed().Client):
         msg = f"client must be a dask.distributed.Client, or None to run here; got {type(client).__name__}"
-        raise TypeError(msg)
+        raise InputTypeError(msg)
     if client.asynchronous:
         msg = "client must be a plain Client; got an asynchronous one; pass Client(address)"
-        raise TypeError(msg)
+        raise InputTypeError(msg)
     return client

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from hushgraph._errors import Sentence
 from hushgraph.distributed.cut import By, cut_for, owner_type
 from hushgraph.distributed.edges import Columns, read_piece
 from hushgraph.distributed.ghosts import SMALL_WORLD, TooManyGhostsError, advice, too_many
@@ -80,10 +81,11 @@ class Sample:
         found = np.concatenate(kept)
         if met - len(found) > LEAKY * met:
             msg = (
-                f"{1 - len(found) / met:.0%} of the edges of a region of {size:,} nodes leave it: distances in this graph are too short for "
-                f"partitions, or its nodes are badly numbered; {'give coords=, ' * (coords is None)}denoise it on one machine (hushgraph.denoise), or on a GPU"
+                "{:.0%} of the edges of a region of {:,} nodes leave it: distances in this graph are too short for partitions, or its nodes "
+                "are badly numbered; {}denoise it on one machine ({hushgraph.denoise}), or on a GPU"
             )
-            raise TooManyGhostsError(msg)
+            hint = Sentence("give {coords=}, ") if coords is None else ""
+            raise TooManyGhostsError(Sentence(msg, 1 - len(found) / met, size, hint))
         matrix = symmetric_rows(found, None, size, "error").matrix
         places = None if coords is None else np.asarray(coords)[np.flatnonzero(inside >= 0)]
         return cls(matrix.indptr, matrix.indices, places, None, size / n, n)
@@ -170,7 +172,6 @@ def refuse_small_worlds(
     if crossing > most * met:
         msg = (
             f"{crossing:,} of {met:,} edges that were looked at ({crossing / met:.0%}) lead from one of the {parts:,} partitions to another, up to "
-            f"{2 * crossing / met * n_edges / n:.1f} ghosts per node at the first of {depth} hops, and {limit:g} are allowed in all: {SMALL_WORLD}; "
-            f"{advice(has_places=coords is not None)}"
+            f"{2 * crossing / met * n_edges / n:.1f} ghosts per node at the first of {depth} hops, and {limit:g} are allowed in all: {SMALL_WORLD}"
         )
-        raise TooManyGhostsError(msg)
+        raise TooManyGhostsError(Sentence("{}; {}", msg, advice(has_places=coords is not None)))

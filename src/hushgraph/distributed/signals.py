@@ -12,11 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from hushgraph._errors import InputError, NoFileError, Sentence
 from hushgraph.checks import as_number, checked_real_array, checked_size, shown
 from hushgraph.contents import extra
 from hushgraph.distributed.edges import are_files, located, opened, parquet, values_in
 from hushgraph.distributed.store import Output, pieces, read_array, room_for, settle
 from hushgraph.distributed.tasks import Run
+from hushgraph.labelled import in_node_order, is_labelled
 from hushgraph.observation import Noisy
 
 OLD = 86_400  # seconds after which a draft of a signal belongs to nobody
@@ -26,10 +28,10 @@ RUN = b"hushgraph.run"  # what a part file says of itself
 def taken(work: Path, source, n: int, name: str) -> Path:
     """The file in the work folder that holds these values, safely on disk; `source` is an array, a .npy file or parquet files."""
     if not are_files(source):
-        source = checked_real_array(name, source)
+        source = checked_real_array(name, in_node_order(name, source, list(range(n))) if is_labelled(source) else source)
         if source.shape != (n,):
             msg = f"{name} needs one value per node: expected ({n},), got {source.shape}"
-            raise ValueError(msg)
+            raise InputError(msg)
     folder = work / "signals"
     folder.mkdir(exist_ok=True)
     _remove_old_drafts(folder)
@@ -89,10 +91,10 @@ def _put(mapped: np.ndarray, where, values: np.ndarray, n: int, name: str) -> No
     first, last = (where.start, where.stop - 1) if isinstance(where, slice) else _ends(where)
     if last >= n or first < 0:
         msg = f"{name} has a value for node {last if last >= n else first}, but the graph has only the nodes 0 to {n - 1}; number the nodes as in the edges"
-        raise ValueError(msg)
+        raise InputError(msg)
     if values.ndim != 1:
         msg = f"{name} must be one signal, ({n},); got {values.shape}; denoise one column at a time"
-        raise ValueError(msg)
+        raise InputError(msg)
     mapped[where] = values
 
 
@@ -104,7 +106,7 @@ def _checked(mapped: Any, rows: int, n: int, name: str) -> str:
     """Its digest, if every node has a value: as many rows as nodes, and no node without, means each has one."""
     if rows > n:
         msg = f"{name} must have one value for each of the {n} nodes; it has {rows}: some nodes are given more than once; keep one row of each"
-        raise ValueError(msg)
+        raise InputError(msg)
     digest, absent = hashlib.sha256(), n if mapped is None else 0
     if mapped is not None:
         digest.update(mapped.dtype.str.encode())
@@ -114,22 +116,19 @@ def _checked(mapped: Any, rows: int, n: int, name: str) -> str:
         mapped.flush()
     if absent:
         msg = f"{name} must have a value for each of the {n} nodes; {absent} have none or NaN; fill them first, and see that no node is given more than once"
-        raise ValueError(msg)
+        raise InputError(msg)
     return digest.hexdigest()[:32]
 
 
 def opened_release(noisy: Noisy, sigma, facts: dict[str, Any]) -> tuple[np.ndarray, float]:
     """Values and noise level of a signal that knows its graph. Its noise was drawn once, when it was released."""
     if facts["signal_hash"] != noisy.graph_hash:
-        msg = (
-            f"these values belong to the graph {noisy.graph_hash[:12]}..., and this folder was prepared from "
-            + ("edge files; prepare it from the Graph of the release" if facts["signal_hash"] is None else "another graph")
-            + ", or pass their .values with sigma="
-        )
-        raise ValueError(msg)
+        source = "edge files; prepare it from the Graph of the release" if facts["signal_hash"] is None else "another graph"
+        msg = "these values belong to the graph {}..., and this folder was prepared from {}, or pass their .values with {sigma=}"
+        raise InputError(Sentence(msg, noisy.graph_hash[:12], source))
     if sigma is not None and as_number(sigma) not in (noisy.sigma, noisy.noise_level):
-        msg = f"sigma travels with the noisy signal ({noisy.sigma:g}); leave sigma= out, got {shown(sigma)}"
-        raise ValueError(msg)
+        msg = "sigma travels with the noisy signal ({:g}); leave {sigma=} out, got {}"
+        raise InputError(Sentence(msg, noisy.sigma, shown(sigma)))
     return noisy.values, noisy.noise_level
 
 
@@ -210,8 +209,11 @@ def _check_own(run: Run, system, path: str, address: str, *, damaged_ok: bool) -
         is_own = damaged_ok
     if not is_own:
         name = path.rsplit("/", 1)[-1]
-        msg = f"output must be a folder without other parquet files; {address} holds {name}, which is not of this run; choose another folder, or remove them"
-        raise ValueError(msg)
+        msg = (
+            "{output} must be a folder without other parquet files; {} holds {}, which is not of this run; choose another folder, or remove "
+            "them"
+        )
+        raise InputError(Sentence(msg, address, name))
 
 
 def read_parts(address: str, parts: int, n: int, run: str) -> np.ndarray:
@@ -222,16 +224,16 @@ def read_parts(address: str, parts: int, n: int, run: str) -> np.ndarray:
             with opened(part_file(address, part)) as file:
                 table = parquet().read_table(file)
         except FileNotFoundError:
-            msg = f"{part_file(address, part)} is gone; call denoise() again: it writes what is lost"
-            raise FileNotFoundError(msg) from None
+            msg = "{} is gone; call {denoise()} again: it writes what is lost"
+            raise NoFileError(Sentence(msg, part_file(address, part))) from None
         if (table.schema.metadata or {}).get(RUN) != run.encode():
-            msg = f"{part_file(address, part)} must be a file of the run {run}, and is of another; call denoise() again, with another output folder"
-            raise ValueError(msg)
+            msg = "{} must be a file of the run {}, and is of another; call {denoise()} again, with another output folder"
+            raise InputError(Sentence(msg, part_file(address, part), run))
         nodes, values = (np.asarray(table.column(k)) for k in (0, 1))
         signal = np.empty(n, values.dtype) if part == 0 else signal
         signal[nodes] = values
         rows += len(nodes)
     if rows != n:
-        msg = f"the files at {address} must hold {n} nodes, and hold {rows}; call denoise() again: it writes what is lost"
-        raise ValueError(msg)
+        msg = "the files at {} must hold {} nodes, and hold {}; call {denoise()} again: it writes what is lost"
+        raise InputError(Sentence(msg, address, n, rows))
     return signal

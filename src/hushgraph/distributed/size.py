@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
+from hushgraph._errors import InputError, Sentence
 from hushgraph.checks import as_number, shown
 from hushgraph.filters import GROUP, OTHERS
 from hushgraph.risk import default_probes
@@ -38,15 +39,14 @@ def bytes_of(memory) -> float | None:
     if isinstance(memory, str):
         match = re.fullmatch(r"\s*((?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)\s*([a-z]*)\s*", memory.lower(), re.ASCII)
         if match is None or match[2] not in _UNITS:
-            msg = f"memory must be a number of bytes, or a text like '3GB', '3G' or '3GiB'; got {shown(memory)}"
-            raise ValueError(msg)
+            msg = "{memory} must be a number of bytes, or a text like '3GB', '3G' or '3GiB'; got {}"
+            raise InputError(Sentence(msg, shown(memory)))
         given, memory = memory, float(match[1]) * _UNITS[match[2]]
     else:
         given = memory
     expected = f"above {LEAST_MEMORY / 1e9:.2f} GB, a number of bytes or a text like '3GB'"
     if not LEAST_MEMORY < as_number(memory) < math.inf:
-        msg = f"memory must be {expected}; got {shown(given)}"
-        raise ValueError(msg)
+        raise InputError(Sentence("{memory} must be {}; got {}", expected, shown(given)))
     return float(memory)
 
 
@@ -58,7 +58,7 @@ def memory_of(memory, client) -> float | None:
             return None
         if (least := min(limits)) <= LEAST_MEMORY / SHARE:
             msg = f"workers need more than {LEAST_MEMORY / SHARE / 1e9:.2f} GB of memory; the smallest has {least / 1e9:.2f}; start fewer or larger ones"
-            raise ValueError(msg)
+            raise InputError(msg)
         return SHARE * least
     return bytes_of(memory)
 
@@ -104,8 +104,9 @@ class Shape:
 
     @property
     def grow(self) -> float:
-        """Bytes per row while a ghost zone is built."""
-        return 3 * 4 * self.entries + (2 * 8 * self.entries if self.weighted else 0) + 60 + 4 * self.entries
+        """Bytes per row while a ghost zone is built; then while its triangles are taken out, two numbers per entry and a few vectors."""
+        weights = 2 * 8 * self.entries if self.weighted else 0
+        return max(4 * 4 * self.entries + 60, (2 * 4 + 2 * 8) * self.entries + 90) + weights
 
     @property
     def combine(self) -> float:

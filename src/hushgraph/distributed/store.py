@@ -17,6 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from hushgraph._errors import InputError, PathError, Reference, Sentence, StateError
+
 VERSION = 1
 CHUNK = 2**20  # values read at a time where whole arrays are too large
 
@@ -30,7 +32,7 @@ def room_for(path) -> Iterator[None]:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT) and " requested and " not in str(error):
             raise
         msg = f"there is no room on the disk for {path}; make room and run the same call again: it goes on with what is done"
-        raise OSError(errno.ENOSPC, msg) from error
+        raise PathError(errno.ENOSPC, msg) from error
 
 
 @contextmanager
@@ -47,7 +49,7 @@ def locked(folder: Path) -> Iterator[None]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             msg = f"another run works in {folder}; wait until it ends, or end it and run the same call again: it goes on with what is done"
-            raise RuntimeError(msg) from error
+            raise StateError(msg) from error
         except OSError:  # a file system without locks
             pass
         yield
@@ -220,7 +222,7 @@ def local_folder(work) -> Path:
     """The whole path of a work folder, which is mapped into memory."""
     if "://" in str(work):
         msg = f"the work folder must be a folder that all workers see, not an address; got {work}; only edges, signals and results may be elsewhere"
-        raise ValueError(msg)
+        raise InputError(msg)
     return Path(work).resolve()
 
 
@@ -228,9 +230,11 @@ def manifest_of(work) -> dict[str, Any]:
     """The manifest of a prepared folder, or an error that says what to do."""
     found = read_json(local_folder(work) / "manifest.json")
     if found is None:
-        msg = f"{work} must be a folder that prepare() finished; it has no manifest.json; run prepare(edges, {str(work)!r}) first"
-        raise ValueError(msg)
+        call = Reference(f"prepare(edges, {str(work)!r})")
+        raise InputError(
+            Sentence("{} must be a folder that {prepare()} finished; it has no manifest.json; run {} first", work, call)
+        )
     if found.get("version") != VERSION:
         msg = f"{work} was prepared by another version of hushgraph (format {found.get('version')}, expected {VERSION}); prepare it again"
-        raise ValueError(msg)
+        raise InputError(msg)
     return found

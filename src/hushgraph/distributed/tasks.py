@@ -19,9 +19,9 @@ from hushgraph.distributed.store import Output, manifest_of, read_array
 from hushgraph.frame import Bands, ChebyshevFrame
 from hushgraph.local_noise import Usual, fitted_weights, largest_columns, products_in_units, surroundings
 from hushgraph.risk import mean_weights, probes, weights_of
-from hushgraph.sgwt import RISK_PROBES, Noise
+from hushgraph.sgwt import RISK_PROBES, Noise, mean_direction
 from hushgraph.shrink import sure_exponent
-from hushgraph.sums import block_sum
+from hushgraph.sums import block_sum, shifted
 from hushgraph.sure_bins import extremes, sizes
 from hushgraph.threshold import apply_thresholds
 from hushgraph.transform import forward, inverse
@@ -46,6 +46,7 @@ class Run:
     integer: bool = False
     kept_probes: int = 1
     n_groups: int = 0  # of components, for `let`
+    offset: float = 0.0  # of a signal far from 0, for the methods that threshold wavelets
 
     @property
     def scaled(self) -> bool:
@@ -84,16 +85,20 @@ class Run:
     def values(self, nodes: np.ndarray) -> np.ndarray:
         return read_array(self.signal, whole=False)[nodes]
 
+    def centred(self, nodes: np.ndarray) -> np.ndarray:
+        """The signal at these nodes, less the offset."""
+        return shifted(self.values(nodes)[None], -np.array([self.offset]))[0]
+
     def noise(self, nodes: np.ndarray) -> Noise:
         """The noise of these nodes."""
         if self.sigma_file is not None:
             return Noise.of(read_array(self.sigma_file, whole=False)[nodes])
         return Noise.of(self.sigma)
 
-    def probes(self, part: Part) -> np.ndarray:
-        """(probes, n) at the nodes of a partition, with the size of their noise if each has its own."""
-        noise = self.noise(part.nodes)
-        eps = probes(part.n, self.n_probes, law=self.law, seed=self.seed, nodes=part.nodes)
+    def probes(self, nodes: np.ndarray, count: int | None = None) -> np.ndarray:
+        """(probes, n) at these nodes, all or the first few, with the size of their noise if each has its own."""
+        noise = self.noise(nodes)
+        eps = probes(len(nodes), self.n_probes if count is None else count, law=self.law, seed=self.seed, nodes=nodes)
         return eps if noise.per_node is None else eps * noise.per_node
 
     def raw_weights(self, part: int) -> np.ndarray:
@@ -112,12 +117,12 @@ def transform(run: Run, part: int) -> dict[str, Any]:
         return known
     here = Part(run.work, part)
     frame, own, n_scales = run.frame(here), here.own, manifest_of(run.work)["n_scales"]
-    bands = forward(frame, run.values(here.nodes)[None])[0]
+    bands = forward(frame, run.centred(here.nodes)[None])[0]
     F = bands[:, own]
     del bands
     out.save("bands", F)
     found = {"dtype": F.dtype.str}
-    eps = run.probes(here)
+    eps = run.probes(here.nodes)
     few = forward(frame, eps[:RISK_PROBES])
     out.save_rows("probes", (len(few) * n_scales, len(own)), few.dtype, (band[own] for probe in few for band in probe))
     if run.n_probes > 1:
@@ -197,19 +202,24 @@ def finish(run: Run, part: int, thresholds: list[float]) -> dict[str, Any]:
     slope = _threshold(run, here, F, np.array(thresholds))
     signal = inverse(frame, F[None])[0][own]
     del F
-    out.save("signal", signal)
+    out.save("signal", shifted(signal[None], np.array([run.offset]))[0])
     weights = run.raw_weights(part)
     divergence = [float(block_sum(w * s[own])) for w, s in zip(weights, slope, strict=True)]
     del weights
+    if run.offset:
+        direction = mean_direction(frame, run.noise(here.nodes), manifest_of(run.work)["n"], slope)
+        divergence = [d - float(block_sum(w[own] * s[own])) for d, w, s in zip(divergence, direction, slope, strict=True)]
+        del direction
     noise = run.noise(here.nodes[own])
-    square = np.square(signal - run.values(here.nodes[own]), dtype=np.float64)
-    traces = []
+    square = np.square(signal - run.centred(here.nodes[own]), dtype=np.float64)
+    traces, turned, eps = [], [], run.probes(here.nodes[own], run.kept_probes)
     for p in range(run.kept_probes):
         bands = _probe_bands(run, here, p, n_scales, slope.dtype)
         product = np.multiply(slope, bands, out=slope if p == run.kept_probes - 1 else None)
         del bands
         ahead = inverse(frame, product[None])[0][own]
         traces.append(float(block_sum(noise.weigh(np.square(ahead, dtype=np.float64)))))
+        turned.append(float(block_sum(noise.weigh(np.multiply(eps[p], ahead, dtype=np.float64)))))
     here.forget()
     return out.done(
         {
@@ -217,6 +227,7 @@ def finish(run: Run, part: int, thresholds: list[float]) -> dict[str, Any]:
             "weighted": float(block_sum(noise.weigh(square))),
             "divergence": divergence,
             "traces": traces,
+            "turned": turned,
         }
     )
 

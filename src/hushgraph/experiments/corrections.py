@@ -25,8 +25,7 @@ from hushgraph.frame import Frame, chebyshev_frame, exact_frame
 from hushgraph.graph import Graph
 from hushgraph.partition import smooth_plateau
 from hushgraph.privacy.bounding import bounded_counts
-from hushgraph.privacy.calibration import classical_sigma, gaussian_delta
-from hushgraph.privacy.counting import squared_sensitivity
+from hushgraph.privacy.calibration import classical_sigma, gaussian_delta, squared_sensitivity
 from hushgraph.risk import exact_weights, signal_sure, sure, sure_variance
 from hushgraph.shrink import shrink
 from hushgraph.transform import analyze, as_linear_operator, forward, synthesize

@@ -11,7 +11,9 @@ from pathlib import Path
 
 import numpy as np
 
+from hushgraph._errors import FileThereError
 from hushgraph.checks import checked_count
+from hushgraph.contents import extra
 from hushgraph.datasets.generated import city
 from hushgraph.datasets.trips import trips
 from hushgraph.denoise import Denoised, denoise
@@ -56,6 +58,8 @@ class Demo:
 
 def run(folder: Path, *, n_nodes: int, epsilon: float, seed: int) -> Demo:
     """The data owner's whole job, in the folder; what an earlier run left there is replaced."""
+    for module, name in (("pandas", "events"), ("matplotlib.pyplot", "plot")):  # before anything is removed or charged
+        extra(module, name=name, purpose="the demo")
     folder = _cleared(Path(folder))
     graph = city(checked_count("n_nodes", n_nodes, 100), seed=seed)
     events = trips(graph, n_people=4 * graph.n, seed=seed)
@@ -107,7 +111,7 @@ def _cleared(folder: Path) -> Path:
     if folder.is_dir() and any(folder.iterdir()):
         if {path.name for path in folder.iterdir()} - ours or not _is_demo_ledger(folder / "budget.db"):
             msg = f"{str(folder)!r} holds other files; give the demo a folder of its own"
-            raise FileExistsError(msg)
+            raise FileThereError(msg)
         shutil.rmtree(folder)
     folder.mkdir(parents=True, exist_ok=True)
     return folder

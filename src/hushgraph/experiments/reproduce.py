@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any, get_args
 
 import hushgraph
+from hushgraph._errors import InputError
 from hushgraph.checks import choose
+from hushgraph.contents import extra
 from hushgraph.denoise import Method
 from hushgraph.experiments.cells import Cells
 from hushgraph.experiments.output import read_csv, write_text
@@ -69,6 +71,7 @@ def reproduce(
     asked = [choose("experiment", name, ("all", *EXPERIMENTS, *BEYOND)) for name in ([names] if isinstance(names, str) else names)]
     wanted = list(dict.fromkeys(one for name in asked for one in (EXPERIMENTS if name == "all" else [name])))
     more = tuple(name for method in methods for name in _methods(method))
+    extra("matplotlib.pyplot", name="plot", purpose="every experiment")  # before hours of computing
     folder = folder_of(out, smoke=smoke)
     stage = Stage(folder, Cells(folder / "cells", on_cell=on_cell), smoke=smoke, methods=more)
     found = {}
@@ -126,7 +129,7 @@ def publish(folder: Path, docs: Path) -> Path:
     text = (folder / "reproduction.md").read_text(encoding="utf-8")
     if missing or text.startswith("# Smoke test"):
         msg = f"only a whole run on real data is published; missing: {', '.join(missing) or 'real data'}; run all, without --smoke"
-        raise ValueError(msg)
+        raise InputError(msg)
     images = docs / "images" / "reproduction"
     images.mkdir(parents=True, exist_ok=True)
     for picture in sorted(folder.glob("*.png")):

@@ -21,7 +21,8 @@ import numpy as np
 from numba import njit, prange
 
 from hushgraph.kernels.lanes import ALL, ONE, WIDTH
-from hushgraph.kernels.layout import Layout, one_at_a_time, prepare
+from hushgraph.kernels.layout import Layout, prepare
+from hushgraph.kernels.threads import one_at_a_time, parallel_njit
 from hushgraph.kernels.wavefront import block_step, climb, sweep, sweep_plainly
 
 __all__ = ["cores_for", "forward", "forward_with_moments", "inverse", "prepare", "product", "signless_product"]
@@ -187,7 +188,7 @@ def _workspace(layout, n_scales, dtype, chunks):
 # ---- whole graphs -----------------------------------------------------------------------------------------------
 
 
-@njit(cache=True, parallel=True)
+@parallel_njit()
 def _product(operator, x, zeros, out, want_ratio):
     """The product, and of each block x'out or max out / x, taken while it is in cache."""
     blocks, half = operator[0], operator[8]
@@ -215,7 +216,7 @@ def _add_up(marks, moments):
             moments[m] += marks[b, :, m]
 
 
-@njit(cache=True, parallel=True)
+@parallel_njit()
 def _gather(order, sources, targets):
     """The order of the layout."""
     for i in prange(len(order)):
@@ -223,7 +224,7 @@ def _gather(order, sources, targets):
             targets[j, i] = sources[0, j, order[i]]
 
 
-@njit(cache=True, parallel=True)
+@parallel_njit()
 def _scatter(order, sources, targets):
     """Back to the order of the nodes."""
     for i in prange(len(order)):
@@ -231,7 +232,7 @@ def _scatter(order, sources, targets):
             targets[0, j, order[i]] = sources[j, i]
 
 
-@njit(cache=True, parallel=True)
+@parallel_njit()
 def _columns(operator, theta, order, signals, bands, moments, shape, mask, backward):
     """Signals (m, 1, n) to bands (m, n_scales, n) or back on a small graph: each core takes WIDTH signals at a time."""
     n, n_blocks, count = len(order), len(operator[0]) - 1, len(signals)

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from hushgraph._errors import StateError
 from hushgraph.contents import extra
 from hushgraph.kernels.quads import Quads
 from hushgraph.kernels.quads import prepare as prepare_quads
@@ -46,7 +47,7 @@ def current_device() -> int:
         return cp.cuda.runtime.getDevice()
     except cp.cuda.runtime.CUDARuntimeError as error:
         msg = f"no GPU was found that CuPy can use ({error}); compute on the processor, or check that nvidia-smi lists one"
-        raise RuntimeError(msg) from None
+        raise StateError(msg) from None
 
 
 class DeviceLayout:

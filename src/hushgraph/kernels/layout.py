@@ -7,15 +7,14 @@ the renumbering never changes a sum. Knows no graph, only matrices.
 
 from __future__ import annotations
 
-import threading
 from dataclasses import dataclass, field
 
 import numpy as np
 from numba import njit, prange
 
-ROWS = 1024  # rows in a block, at least
-one_at_a_time = threading.RLock()  # compiled loops take all cores, and not every thread pool bears two callers
+from hushgraph.kernels.threads import parallel_njit
 
+ROWS = 1024  # rows in a block, at least
 WIDEST = 32 * ROWS  # blocks above this many rows gain nothing from the wavefront
 
 
@@ -54,8 +53,7 @@ def prepare(adjacency, diagonal, *, uniform: bool | None = None):
     order, runs, block_runs = _runs(indptr, order, blocks)
     weight = adjacency.data[0] if adjacency.nnz else 1.0
     same = is_uniform(adjacency, diagonal) if uniform is None else uniform
-    with one_at_a_time:
-        new_indices, values = _renumbered(indptr, indices, adjacency.data[: 0 if same else None], order, runs)
+    new_indices, values = _renumbered(indptr, indices, adjacency.data[: 0 if same else None], order, runs)
     return Layout(
         order,
         blocks,
@@ -160,7 +158,7 @@ def _runs(indptr, order, blocks):
     return result, runs[:n_runs].copy(), block_runs
 
 
-@njit(cache=True, parallel=True)
+@parallel_njit()
 def _renumbered(indptr, indices, data, order, runs):
     """Neighbours in the new numbering, each row in ascending old number, with their values if there are any."""
     new = np.empty(len(order), np.uint32)

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit, prange
 
+from hushgraph.kernels.threads import parallel_njit
+
 BITS = 12  # of each coordinate along the Hilbert curve
 LONGEST = 128  # neighbours of a row that one thread adds up; a warp adds up those of longer rows
 FEW = 0.03  # share of rows that may have a far neighbour for differences of 16 bits to pay
@@ -169,7 +171,7 @@ def _hilbert(x, y, component, count):
     return out
 
 
-@njit(cache=True, parallel=True)
+@parallel_njit()
 def _inside(indptr, indices, order, new, is_long, per_row, most):
     """How many neighbours of each row stand in its quads (all, or those before the tail), and how many rows have one too far away."""
     inside, is_far = np.zeros(len(order), np.int64), np.zeros(len(order), np.int8)
@@ -184,7 +186,7 @@ def _inside(indptr, indices, order, new, is_long, per_row, most):
     return inside, np.sum(is_far.astype(np.int64))
 
 
-@njit(cache=True, parallel=True)
+@parallel_njit()
 def _fill(indptr, indices, order, new, inside, length, is_long, out):
     flag = -(2 ** (8 * out.itemsize - 1))
     for i in prange(len(order)):
@@ -194,7 +196,7 @@ def _fill(indptr, indices, order, new, inside, length, is_long, out):
             out[-1, i, 3] = flag
 
 
-@njit(cache=True, parallel=True)
+@parallel_njit()
 def _fill_values(indptr, data, order, inside, out):
     for i in prange(len(order)):
         for p in range(inside[i]):

@@ -10,6 +10,7 @@ import numpy as np
 from numba import njit, prange
 
 from hushgraph.kernels.lanes import ONE, get, part, put
+from hushgraph.kernels.threads import parallel_njit
 
 SLICE = 256  # values mixed at once: a dozen slices of them fit the first-level cache
 
@@ -177,7 +178,7 @@ def climb(first, last, k, steps, operator, theta, old, new, window, mask, bands,
             _finish(front - steps, k, steps, operator, theta, new, window, mask, bands, marks, backward, lanes)
 
 
-@njit(cache=True, parallel=True)
+@parallel_njit()
 def sweep(k, steps, operator, theta, old, new, windows, mask, bands, marks, backward):
     """One wavefront per core."""
     n_blocks, chunks = len(operator[0]) - 1, len(windows)
@@ -186,7 +187,7 @@ def sweep(k, steps, operator, theta, old, new, windows, mask, bands, marks, back
         climb(first, last, k, steps, operator, theta, old, new, windows[c], mask, bands, marks, backward, ONE)
 
 
-@njit(cache=True, parallel=True)
+@parallel_njit()
 def sweep_plainly(k, steps, operator, theta, old, new, windows, mask, bands, marks, backward):
     """Stage after stage, for graphs without thin levels (small worlds); the window is as long as the graph."""
     n_blocks = len(operator[0]) - 1

@@ -10,7 +10,8 @@ _CONTENTS = {
     "counting": ["count_events", "declare_counts", "CountMap"],
     "ledger": ["Ledger", "LedgerError", "BudgetExceeded", "LedgerTampered"],
     "release": ["release", "Release", "Total", "simulate"],
-    "certificate": ["read_release"],
+    "certificate": ["read_release", "verify_release"],
+    "check": ["check_events", "EventCheck"],
     "plan": ["plan_release", "Plan"],
 }
 __all__ = lazily(__name__, _CONTENTS)

@@ -238,6 +238,11 @@ def checked_squared(sensitivity, sensitivity_squared) -> Fraction:
     return Fraction(int(sensitivity_squared))
 
 
+def squared_sensitivity(max_cells: int, max_per_cell: int, adjacency: Adjacency) -> int:
+    """Return the square of the L2 sensitivity that the bounds on one unit enforce; the proof is in counting.py."""
+    return max_cells * max_per_cell**2 * (2 if adjacency == "change-one" else 1)
+
+
 def mechanism_sigma(mechanism: Mechanism, *, epsilon, delta, sensitivity_squared, paper_compat: bool = False) -> float:
     """sigma of the named mechanism."""
     given = {"epsilon": epsilon, "delta": delta, "sensitivity_squared": sensitivity_squared}

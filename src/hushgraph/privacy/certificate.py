@@ -13,6 +13,7 @@ import os
 import platform
 import shutil
 import tempfile
+from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,44 +22,48 @@ import numpy as np
 import scipy
 
 import hushgraph
+from hushgraph.checks import choose
 from hushgraph.denoise import Denoised, denoise
 from hushgraph.graph import Graph, checked_graph
-from hushgraph.privacy.calibration import mechanism_sigma
-from hushgraph.privacy.noise import lattice_step
+from hushgraph.privacy.claims import (
+    FORMAT,
+    Check,
+    Finding,
+    Record,
+    Verification,
+    attempt,
+    certificate_checks,
+    check_stamp,
+    claims_of,
+    in_words,
+    ledger_checks,
+    remarks_of,
+    statement_of,
+    values_digest,
+)
+from hushgraph.privacy.ledger import Ledger
 
 if TYPE_CHECKING:
     from hushgraph.privacy.release import Release
 
-FORMAT = "hushgraph release 1"
 MAP, CERTIFICATE = "map.csv", "certificate.json"
-NEIGHBOURS = {
-    "add-remove": "adding or removing all data of one {unit}",
-    "change-one": "replacing all data of one {unit} by other data",
-}
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")  # what a spreadsheet takes for the start of a formula
+_TERMS = (
+    "epsilon", "delta", "unit", "adjacency", "not_protected", "sensitivity_squared", "bound", "caps", "rules", "unit_column",
+    "windows", "graph", "mechanism", "sigma", "attribution", "dataset",
+)  # fmt: skip
 
 
 def certificate_of(release: Release) -> dict:
     """The guarantee of a release and what it rests on, ready for JSON."""
+    claims = claims_of(**{name: getattr(release, name) for name in _TERMS})
     return {
         "format": FORMAT,
-        "statement": _statement(release),
-        "epsilon": release.epsilon,
-        "delta": release.delta,
-        "unit": release.unit,
-        "adjacency": release.adjacency,
-        "not_protected": release.not_protected or "not stated",
-        "sensitivity_squared": _number(release.sensitivity_squared),
-        "bound": release.bound,
-        "caps": release.caps,
-        "rules": release.rules,
-        "windows": None if release.windows is None else list(release.windows),
-        "public_graph": True,
-        "graph": {"hash": release.graph_hash, "nodes": release.graph.n, "edges": release.graph.n_edges},
-        "mechanism": f"{release.mechanism} Gaussian, rounded to a lattice, sampled exactly from the operating system's entropy",
-        "sigma": release.sigma,
-        "lattice": release.lattice,
-        "largest_count": release.largest_count,
-        "ledger": release.ledger,
+        "statement": statement_of(claims),
+        "in_words": in_words(claims),
+        **claims,
+        "values_sha256": values_digest(release.values),
+        "ledger": {**release.ledger, "budget": dict(release.ledger["budget"])},
         "created": release.created,
         "versions": {
             "hushgraph": hushgraph.__version__,
@@ -66,43 +71,22 @@ def certificate_of(release: Release) -> dict:
             "numpy": np.__version__,
             "scipy": scipy.__version__,
         },
-        "attribution": release.attribution,
-        "remarks": _remarks(release),
+        "remarks": remarks_of(claims),
     }
-
-
-def _statement(release: Release) -> str:
-    change = NEIGHBOURS[release.adjacency].format(unit=release.unit)
-    grounds = "the number of values a unit can change was enforced by truncation" if release.bound == "enforced" else (
-        "that a unit changes the counts by no more than the stated sensitivity was ASSUMED, not enforced"
-    )  # fmt: skip
-    return (
-        f"(epsilon, delta)-differential privacy: for every set S of possible noisy maps, {change} changes P[S] to at most "
-        f"exp({release.epsilon!r}) P[S] + {release.delta!r}; {grounds}."
-    )
-
-
-def _remarks(release: Release) -> list[str]:
-    return [
-        "The denoised map and its expected error are computed from the noisy map alone and carry the same guarantee.",
-        "Counts are those after truncation and dropping by the stated caps and rules; that is what all figures here are about.",
-        "Sums over regions should be taken from the noisy column: they are unbiased for those counts, with standard error "
-        f"{release.noise_level:.6g} times the root of the number of values; the denoised map is biased for sums.",
-        "The guarantee is for this release; all releases of the ledger's period together have what its budget says.",
-        "No protection against whoever can time the computation or read the memory of the machine.",
-    ]
-
-
-def _number(value) -> int | str:
-    """An exact square as an int, or as 'p/q'."""
-    return int(value) if value == int(value) else str(value)
 
 
 # ---- the folder -------------------------------------------------------------------------------------------------------
 
 
 def export(
-    release: Release, folder, *, method, nonnegative: bool = True, integer: bool = False, denoised: Denoised | None = None
+    release: Release,
+    folder,
+    *,
+    method,
+    nonnegative: bool = True,
+    integer: bool = False,
+    spreadsheet_safe: bool = False,
+    denoised: Denoised | None = None,
 ) -> Path:
     """Write the folder of a release; either all of it is there afterwards or nothing.
 
@@ -115,16 +99,18 @@ def export(
     if not (release.exportable and release.kind == "release"):
         msg = "only a release is exported: its noise comes from the operating system and was charged for"
         raise ValueError(msg)
+    safe = choose("spreadsheet_safe", spreadsheet_safe, (True, False))
     if denoised is None:
         denoised = denoise(release.graph, release, method=method, nonnegative=nonnegative, integer=integer)
     certificate = release.certificate
     certificate["denoised"] = {"method": method, "nonnegative": nonnegative, "integer": integer, "noise_level": release.noise_level}
+    certificate["spreadsheet_safe"] = safe
     draft = None
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         draft = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
         draft.chmod(0o755)
-        _write_map(draft / MAP, release, denoised)
+        _write_map(draft / MAP, release, denoised, safe)
         certificate["files"] = {MAP: _digest(draft / MAP)}
         _write(draft / CERTIFICATE, json.dumps(certificate, indent=2, ensure_ascii=False) + "\n")
         draft.rename(target)
@@ -140,16 +126,14 @@ def export(
     return target
 
 
-def _write_map(path: Path, release: Release, denoised: Denoised):
+def _write_map(path: Path, release: Release, denoised: Denoised, spreadsheet_safe: bool):
     """One row per node, or per node and window."""
     graph, n_windows = release.graph, 1 if release.windows is None else len(release.windows) - 1
-    labels = np.arange(graph.n) if graph.labels is None else graph.labels
-    columns = {"node": np.repeat(labels, n_windows).tolist()}
+    columns = _public_columns(graph, release.windows, spreadsheet_safe=spreadsheet_safe)
     if graph.coords is not None:
         names = ("lon", "lat") if graph.crs == "lonlat" else ("x", "y", "z")
-        columns |= {name: np.repeat(place, n_windows).tolist() for name, place in zip(names, graph.coords.T, strict=False)}
-    if release.windows is not None:
-        columns |= {"from": list(release.windows[:-1]) * graph.n, "to": list(release.windows[1:]) * graph.n}
+        places = {name: np.repeat(place, n_windows).tolist() for name, place in zip(names, graph.coords.T, strict=False)}
+        columns = {"node": columns.pop("node"), **places, **columns}
     for name, values in {
         "noisy": release.values,
         "denoised": denoised.signal,
@@ -162,6 +146,17 @@ def _write_map(path: Path, release: Release, denoised: Denoised):
         writer.writerows(zip(*columns.values(), strict=True))
         file.flush()
         os.fsync(file.fileno())
+
+
+def _public_columns(graph: Graph, windows, *, spreadsheet_safe: bool) -> dict[str, list]:
+    """Node and window of each row of the map."""
+    labels = (np.arange(graph.n) if graph.labels is None else graph.labels).tolist()
+    if spreadsheet_safe:
+        labels = [f"'{label}" if isinstance(label, str) and label.startswith(_FORMULA) else label for label in labels]
+    if windows is None:
+        return {"node": labels}
+    each = [label for label in labels for _ in windows[1:]]
+    return {"node": each, "from": list(windows[:-1]) * graph.n, "to": list(windows[1:]) * graph.n}
 
 
 def _write(path: Path, text: str):
@@ -179,67 +174,167 @@ def _digest(path: Path) -> str:
 # ---- and back ---------------------------------------------------------------------------------------------------------
 
 
-def read_release(folder, graph: Graph) -> Release:
+def read_release(folder, graph: Graph, *, ledger: Ledger | None = None) -> Release:
     """The release that was exported into `folder`, for totals and for denoising again.
 
-    The map must be the file that the certificate describes, and the noise what its epsilon and delta ask for. Certificates are
-    not signed: whether the ledger was charged for this one only its keeper can tell, with `ledger.verify(certificate)`.
+    Everything is checked that `verify_release` checks; a fault is an error. Certificates are not signed: whether the ledger was
+    charged for this one only the ledger can tell.
 
     Parameters
     ----------
     folder : path
     graph : Graph
         The public graph it was made on.
+    ledger : Ledger, optional
+        The ledger that was charged, if you have it.
     """
     from hushgraph.privacy.release import _MADE_HERE, Release
 
+    fault = next(iter(verify_release(folder, checked_graph(graph), ledger).faults), None)
     folder = Path(folder)
-    try:
-        known = json.loads((folder / CERTIFICATE).read_text(encoding="utf-8"))
-        fault = _fault(known, folder, checked_graph(graph))
-        noisy = np.empty(0) if fault else _noisy_column(folder / MAP, known, graph)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        fault = f"it should hold a whole {CERTIFICATE} and {MAP}, and does not ({type(error).__name__})"
-    if fault:
-        msg = f"{folder.name!r} is not a release on this graph: {fault}; get the folder again from the publisher"
+    if fault is not None:
+        msg = f"{folder.name!r} is not a release on this graph: {fault.detail}; get the folder again from the publisher"
         raise ValueError(msg)
+    known = json.loads((folder / CERTIFICATE).read_bytes())
     windows = None if known["windows"] is None else tuple(known["windows"])
     same = ("epsilon", "delta", "adjacency", "unit", "bound", "caps", "rules", "ledger", "created", "attribution", "not_protected")
     squared = Fraction(known["sensitivity_squared"])
     return Release(
-        values=noisy, sigma=known["sigma"], kind="release", graph_hash=graph.hash, exportable=True, lattice=known["lattice"],
-        windows=windows, sensitivity_squared=int(squared) if squared.denominator == 1 else squared,
-        mechanism=known["mechanism"].split()[0], graph=graph, made_by=_MADE_HERE, **{name: known[name] for name in same},
+        values=_noisy_values(folder, known), sigma=known["sigma"], kind="release", graph_hash=graph.hash, exportable=True,
+        lattice=known["lattice"], windows=windows, sensitivity_squared=int(squared) if squared.denominator == 1 else squared,
+        mechanism=known["mechanism"].split()[0], graph=graph, made_by=_MADE_HERE, unit_column=known.get("unit_column"),
+        dataset=known.get("dataset"), **{name: known[name] for name in same},
     )  # fmt: skip
 
 
-def _fault(known: dict, folder: Path, graph: Graph) -> str | None:
-    """What is wrong with a certificate, in words; None if nothing is."""
-    if known["format"] != FORMAT or known["public_graph"] is not True or known["adjacency"] not in NEIGHBOURS:
-        return f"the certificate is not one of {FORMAT!r}"
-    if known["graph"]["hash"] != graph.hash:
-        return f"it belongs to another graph ({known['graph']['hash'][:12]}...) than the one given ({graph.hash[:12]}...)"
-    if known["files"][MAP] != _digest(folder / MAP):
-        return f"{MAP} is not the file that the certificate describes"
-    sigma = mechanism_sigma(
-        known["mechanism"].split()[0], epsilon=known["epsilon"], delta=known["delta"],
-        sensitivity_squared=Fraction(known["sensitivity_squared"]),
-    )  # fmt: skip
-    if known["sigma"] < sigma or known["lattice"] != lattice_step(known["sigma"]):
-        return f"its noise is not that of its epsilon and delta (sigma should be {sigma:.6g}): the certificate was edited"
-    return None
+def verify_release(folder, graph: Graph | None = None, ledger: Ledger | None = None) -> Verification:
+    """Compare all that a folder's certificate claims with its map, the graph and the ledger, as far as these are given.
+
+    Parameters
+    ----------
+    folder : path
+        As `release.export` wrote it.
+    graph : Graph, optional
+        The public graph.
+    ledger : Ledger, optional
+        The ledger that was charged.
+
+    Returns
+    -------
+    Verification
+        `checks`, each with `claim`, `holds` (True, False, or None for what could not be checked) and `detail`; `faults`; `ok`.
+    """
+    folder = Path(folder)
+    try:
+        known = json.loads((folder / CERTIFICATE).read_bytes())
+    except (OSError, ValueError) as error:
+        detail = f"it should hold a whole {CERTIFICATE} and {MAP}, and does not ({type(error).__name__})"
+        return Verification((Check("certificate", "The folder holds a certificate", False, detail),))
+    own = certificate_checks(known)
+    parts = _graph_check(known, graph), *own[1:], *_map_checks(folder, known, graph), *_charge_checks(known, ledger), *_UNKNOWN
+    return Verification((own[0], *parts))
 
 
-def _noisy_column(path: Path, known: dict, graph: Graph) -> np.ndarray:
-    """The noisy values, which must be those of the graph's nodes in their order, on the lattice."""
-    with path.open(newline="", encoding="utf-8") as file:
-        rows = [(row["node"], float(row["noisy"])) for row in csv.DictReader(file)]
-    shape = (graph.n,) if known["windows"] is None else (graph.n, len(known["windows"]) - 1)
-    values = np.array([value for _, value in rows])
-    names = np.arange(graph.n) if graph.labels is None else graph.labels
-    expected = np.repeat(names, len(rows) // graph.n if graph.n else 0).tolist()
-    if values.size != np.prod(shape) or [node for node, _ in rows] != list(map(str, expected)):
+_UNKNOWN = (
+    Check(
+        "certificate",
+        "The owner's word is true",
+        None,
+        "that graph, windows and caps were chosen without looking at the data, and that ids are those of the units, no file can show",
+    ),
+    Check(
+        "map",
+        "The denoised column is that of the method",
+        None,
+        "it is made from the noisy one, and so are expected errors; hushgraph denoise GRAPH FOLDER makes them again",
+    ),
+    Check(
+        "map", "Coordinates and versions are right", None, "they are for information; the graph's hash does not cover coordinates"
+    ),
+)
+
+
+def _graph_check(known: dict, graph: Graph | None) -> Check:
+    claim = "The graph is the one it was made on"
+    if graph is None:
+        return Check("graph", claim, None, "no graph was given")
+
+    def same() -> Finding:
+        stated, true = known["graph"], {"hash": graph.hash, "nodes": graph.n, "edges": graph.n_edges}
+        if stated["hash"] != graph.hash:
+            return False, f"it belongs to another graph ({stated['hash'][:12]}...) than the one given ({graph.hash[:12]}...)"
+        return stated == true, "" if stated == true else "its numbers of nodes and edges are not the graph's: it was edited"
+
+    return attempt("graph", claim, same)
+
+
+def _rows_match(folder: Path, known: dict, graph: Graph) -> Finding:
+    expected = _public_columns(graph, known["windows"], spreadsheet_safe=known.get("spreadsheet_safe", False))
+    rows = _map_rows(folder, list(expected))
+    for row in zip(*expected.values(), strict=True):
+        if next(rows, None) != list(map(str, row)):
+            raise ValueError
+    if next(rows, None) is not None:
         raise ValueError
-    if not np.array_equal(np.rint(values / known["lattice"]) * known["lattice"], values):
+    return True, ""
+
+
+def _map_checks(folder: Path, known: dict, graph: Graph | None) -> Iterator[Check]:
+    def file() -> Finding:
+        same = known["files"][MAP] == _digest(folder / MAP)
+        return same, "" if same else f"{MAP} is not the file that the certificate describes"
+
+    def values() -> Finding:
+        digest = values_digest(_noisy_values(folder, known))
+        if known["format"] != FORMAT:
+            return None, "the certificate is of a version that did not name their SHA-256; they are on its lattice"
+        same = known["values_sha256"] == digest
+        return same, "" if same else f"the noisy values of {MAP} are not those of the certificate"
+
+    yield attempt("map", f"{MAP} is the file that the certificate describes", file)
+    yield attempt("map", "Its noisy values are those of the certificate, on its lattice", values)
+    rows = "Its rows are the graph's nodes and the certificate's windows"
+    if graph is None:
+        yield Check("map", rows, None, "no graph was given")
+    else:
+        yield attempt("map", rows, lambda: _rows_match(folder, known, graph))
+
+
+def _charge_checks(known: dict, ledger: Ledger | None) -> list[Check]:
+    claim = "The ledger was charged for it"
+    if ledger is None:
+        return [Check("ledger", claim, None, "no ledger was given, and certificates are not signed: ask its keeper")]
+    try:
+        stamp = check_stamp(known)["ledger"]["identity"]
+    except ValueError:
+        return [Check("ledger", claim, False, "the certificate names no ledger, entry and head: it was edited")]
+    if stamp != ledger.identity:
+        return [Check("ledger", claim, False, f"the certificate is of another ledger than {ledger.path.name}; check the path")]
+    trust = Check(
+        "ledger",
+        "Nobody without the key rewrote the ledger" if ledger.keyed else "Nobody rewrote the ledger",
+        True if ledger.keyed else None,
+        ""
+        if ledger.keyed
+        else "it has no key: whoever can write the file can write it anew, unless this machine or a certificate of "
+        "yours has seen it before",
+    )
+    return [*ledger_checks(Record(ledger.path.name, ledger.rows()), known), trust]
+
+
+def _noisy_values(folder: Path, known: dict) -> np.ndarray:
+    """The noisy values, which must be as many as nodes and windows, on the lattice; an error if they are not."""
+    values, n = np.array([float(value) for (value,) in _map_rows(folder, ["noisy"])]), known["graph"]["nodes"]
+    shape = (n,) if known["windows"] is None else (n, len(known["windows"]) - 1)
+    if values.size != np.prod(shape) or not np.array_equal(np.rint(values / known["lattice"]) * known["lattice"], values):
         raise ValueError
     return values.reshape(shape)
+
+
+def _map_rows(folder: Path, names: list[str]) -> Iterator[list[str]]:
+    """Some columns of the map, row by row."""
+    with (folder / MAP).open(newline="", encoding="utf-8") as file:
+        rows = csv.reader(file)
+        places = list(map(next(rows, []).index, names))
+        for row in rows:
+            yield [row[place] for place in places]

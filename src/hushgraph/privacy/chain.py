@@ -1,8 +1,11 @@
 """The ledger's entries, linked by hashes, and what tells that they are the ones seen before. Knows no ledger file.
 
-Entry 1 is the creation; charges and renewals follow. The hash of an entry, SHA-256 or with a key HMAC-SHA-256, covers the hash
-before it and the entry's fields as one JSON text. Whoever can write the file can compute a chain without a key anew, so heads are
-kept elsewhere too: in the certificates, and on this machine, one line for each entry it wrote.
+Entry 1 is the creation. Charges and renewals follow, and after each charge that was drawn for a "draw" entry with the SHA-256 of
+the noisy values. The hash of an entry, SHA-256 or with a key HMAC-SHA-256, covers the hash before it and the entry's fields as one
+JSON text. Whoever can write the file can compute a chain without a key anew, so heads are kept elsewhere too: in the certificates,
+and on this machine (memory.py).
+
+Format 1 of a ledger had no claims in its charges and no draws. Such files are read, and go on in the new format.
 """
 
 from __future__ import annotations
@@ -10,17 +13,23 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-import os
+import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from decimal import ROUND_CEILING, Context, Decimal, DivisionByZero, InvalidOperation, Overflow
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, DivisionByZero, InvalidOperation, Overflow
 from fractions import Fraction
-from pathlib import Path
 
-from hushgraph.checks import is_count, shown
-from hushgraph.privacy.calibration import checked_delta, checked_epsilon, checked_squared, composed_epsilon
+from hushgraph.checks import shown
+from hushgraph.privacy.calibration import (
+    analytic_sigma,
+    checked_delta,
+    checked_epsilon,
+    checked_squared,
+    composed_delta,
+    composed_epsilon,
+)
 
 _START = "0" * 64  # what the first entry is linked to
 KEEP = "put the newest good copy back; without one, start again with Ledger.create, less what the certificates say was spent"
@@ -34,7 +43,11 @@ _SHOWN: dict[str, Callable | None] = {
     "epsilon": float.fromhex,
     "delta": float.fromhex,
     "note": None,
+    "of": None,
+    "values_sha256": None,
+    "replaces": None,
 }
+FORMAT = 2
 _LONGEST = 10**140
 _UPWARDS = Context(60, ROUND_CEILING, traps=[InvalidOperation, DivisionByZero, Overflow])
 
@@ -69,10 +82,31 @@ class Chain:
     period: str | None
     periods: frozenset[str | None]
     mu_squared: Decimal
+    time: str
+    replaces: str | None = None
 
     @property
     def spent(self) -> float:
+        """epsilon, at the budget's delta, of all releases of this period together, rounded up."""
         return composed_epsilon(self.mu_squared, self.delta)
+
+    def budget(self) -> dict:
+        """Return budget, period and what is spent of it."""
+        return {"epsilon": self.epsilon, "delta": self.delta, "period": self.period, "spent": self.spent}
+
+    def remaining(self, delta=None) -> float:
+        """Return the largest epsilon of one more analytic release at `delta` (the budget's by default), rounded down; 0 if none fits."""
+        delta = self.delta if delta is None else checked_delta(delta)
+        if not self.mu_squared and delta == self.delta:
+            return self.epsilon
+        downwards = Context(60, ROUND_FLOOR)
+        variance = Fraction(analytic_sigma(epsilon=self.epsilon, delta=self.delta, sensitivity_squared=1)) ** 2
+        most = downwards.divide(Decimal(variance.denominator), Decimal(variance.numerator))  # mu^2 of the whole budget
+        left = downwards.subtract(most, self.mu_squared)
+        epsilon = composed_epsilon(left, delta) if left > 0 else 0.0
+        while epsilon > 0 and composed_delta(left, epsilon) < delta:
+            epsilon = math.nextafter(epsilon, 0.0)
+        return epsilon
 
 
 def link(key: bytes | None, previous: str, fields: str) -> str:
@@ -105,18 +139,43 @@ def grown(chain: Chain | None, text: str, head: str) -> Chain:
     """The chain with one more entry, whose link was verified; errors of any kind if its fields make no sense."""
     fields = json.loads(text)
     kind, entry, period = fields["kind"], fields["entry"], fields["period"]
+    new = {"entry": entry, "head": head, "time": fields["time"]}
+    if chain is not None and entry == chain.entry + 1 and kind == "draw":
+        if period == chain.period and 1 < fields["of"] < entry and re.fullmatch("[0-9a-f]{64}", fields["values_sha256"]):
+            return replace(chain, **new)
+        raise ValueError(kind)
     epsilon, delta = checked_epsilon(float.fromhex(fields["epsilon"])), checked_delta(float.fromhex(fields["delta"]))
-    new = {"entry": entry, "head": head, "epsilon": epsilon, "delta": delta, "period": period, "mu_squared": Decimal(0)}
-    if chain is None and (kind, entry, fields["format"]) == ("create", 1, 1) and re.fullmatch("[0-9a-f]{32}", fields["identity"]):
+    budget = {"epsilon": epsilon, "delta": delta, "period": period, "mu_squared": Decimal(0)}
+    if chain is None and (kind, entry) == ("create", 1) and fields["format"] in (1, FORMAT) and _is_identity(fields["identity"]):
         names = {name: fields[name] for name in ("identity", "dataset", "unit", "adjacency")}
-        return Chain(**new, **names, periods=frozenset([period]))
+        return Chain(**new, **budget, **names, periods=frozenset([period]), replaces=fields.get("replaces"))
     if chain is not None and entry == chain.entry + 1:
         if kind == "renew" and period not in chain.periods:
-            return replace(chain, **new, periods=chain.periods | {period})
+            return replace(chain, **new, **budget, periods=chain.periods | {period})
         total = total_after(chain.mu_squared, Fraction(fields["sensitivity_squared"]), float.fromhex(fields["sigma"]))
         if kind == "charge" and period == chain.period and fields["mu_squared"] == str(total) and total > chain.mu_squared:
-            return replace(chain, entry=entry, head=head, mu_squared=total)
+            return replace(chain, **new, mu_squared=total)
     raise ValueError(kind)
+
+
+def _is_identity(text) -> bool:
+    return isinstance(text, str) and re.fullmatch("[0-9a-f]{32}", text) is not None
+
+
+def checked_identity(name: str, text) -> str:
+    """The identity of a ledger, 32 hexadecimal digits."""
+    if not _is_identity(text):
+        msg = f"{name} must be the identity of a ledger, 32 digits from 0 to f (ledger.identity); got {shown(text)}"
+        raise ValueError(msg)
+    return text
+
+
+def history(rows: list[tuple]) -> list[Chain]:
+    """The chain after each of the rows, which were verified."""
+    chains: list[Chain] = []
+    for _, fields, head in rows:
+        chains.append(grown(chains[-1] if chains else None, fields, head))
+    return chains
 
 
 def _check_key(name: str, fields: str, key: bytes | None) -> None:
@@ -130,10 +189,13 @@ def _check_key(name: str, fields: str, key: bytes | None) -> None:
         raise LedgerTampered(msg)
 
 
-def verified(name: str, rows: list[tuple], *, key: bytes | None, known: Chain | None) -> Chain:
-    """The chain of all `rows`. Every link is computed again; the fields of entries after `known` are read."""
-    chain, previous = known, _START
-    for number, (entry, fields, head) in enumerate(rows, 1):
+def verified(name: str, rows: list[tuple], *, key: bytes | None, known: Chain | None, tail: bool = False) -> Chain:
+    """The chain of all `rows`. Every link is computed again; the fields of entries after `known` are read.
+
+    With `tail`, the rows are those after `known` only.
+    """
+    chain, (start, previous) = known, (known.entry, known.head) if tail and known is not None else (0, _START)
+    for number, (entry, fields, head) in enumerate(rows, start + 1):
         if entry != number or not isinstance(fields, str) or not isinstance(head, str):
             msg = f"the ledger {name} was edited: entry {number} is missing or no entry; {KEEP}"
             raise LedgerTampered(msg)
@@ -158,10 +220,10 @@ def verified(name: str, rows: list[tuple], *, key: bytes | None, known: Chain | 
     return chain
 
 
-def check_seen(name: str, rows: list[tuple], seen: list[tuple[int, str]], who: str) -> None:
-    """That each (entry, head) that `who` has seen is in the file."""
+def check_seen(name: str, rows: list[tuple], seen: list[tuple[int, str]], who: str, *, since: int = 1) -> None:
+    """That each (entry, head) that `who` has seen is in the file, whose rows from entry `since` on are given."""
     for entry, head in seen:
-        now = rows[entry - 1][2] if 1 <= entry <= len(rows) else None
+        now = rows[entry - since][2] if 0 <= entry - since < len(rows) else None
         if now != head:
             state = "the file lacks" if now is None else "is another one in the file"
             entry_seen = f"entry {entry} ({head[:16]}...), which {state}"
@@ -184,62 +246,3 @@ def read_entry(text: str, head: str) -> dict:
         if form is not None and entry[name] is not None:
             entry[name] = form(entry[name])
     return entry
-
-
-# ---- heads kept elsewhere --------------------------------------------------------------------------------------------
-
-
-def _witness_path(identity: str) -> Path:
-    """Where this machine remembers the heads it has seen."""
-    chosen, home = os.environ.get("HUSHGRAPH_STATE"), os.environ.get("LOCALAPPDATA" if os.name == "nt" else "XDG_STATE_HOME")
-    state = Path(chosen) if chosen else (Path(home) if home else Path.home() / ".local" / "state") / "hushgraph"
-    return state / "ledgers" / f"{identity}.heads"
-
-
-def witnessed(identity: str) -> list[tuple[int, str]]:
-    """The complete lines of the witness; a last line without its end is what a crash left."""
-    try:
-        lines = _witness_path(identity).read_bytes().decode(errors="replace").split("\n")[:-1]
-    except (OSError, RuntimeError):  # nothing seen yet, or no home; `remember` warns if it cannot write either
-        return []
-    found = [re.fullmatch("([0-9]{1,15}) ([0-9a-f]{64})", line) for line in lines]
-    return [(int(match[1]), match[2]) for match in found if match]
-
-
-def remember(chain: Chain) -> None:
-    path = _witness_path(chain.identity)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a+b") as file:
-        if file.seek(0, os.SEEK_END):
-            file.seek(-1, os.SEEK_END)
-        cut = b"" if file.read(1) in (b"", b"\n") else b"\n"  # ends the partial line of a crash
-        file.write(cut + f"{chain.entry} {chain.head}\n".encode())
-
-
-def check_certificate(name: str, identity: str, rows: list[tuple], certificate) -> None:
-    """That a certificate is of this ledger, that its entry is there, and that both say the same."""
-    known, stamp, entry, head = _read_certificate(certificate)
-    if stamp != identity:
-        msg = f"the certificate is of ledger {shown(stamp)}; {name} is ledger {identity}; check the path"
-        raise LedgerError(msg)
-    check_seen(name, rows, [(entry, head)], "a certificate")
-    charged = read_entry(*rows[entry - 1][1:])
-    for field, form in (("epsilon", float), ("delta", float), ("sigma", float), ("sensitivity_squared", Fraction)):
-        if field in known and (charged[field] is None or form(known[field]) != form(charged[field])):
-            msg = (
-                f"the certificate says {field} = {shown(known[field])}, but {name} was charged for {charged[field]}; one was edited"
-            )
-            raise LedgerTampered(msg)
-
-
-def _read_certificate(certificate) -> tuple[dict, str, int, str]:
-    """The certificate, and identity, entry and head of its ledger."""
-    try:
-        known = json.loads(Path(certificate).read_bytes()) if isinstance(certificate, str | os.PathLike) else certificate
-        stamp = known["ledger"]
-        if is_count(stamp["entry"], 1) and isinstance(stamp["head"], str):
-            return known, stamp["identity"], stamp["entry"], stamp["head"]
-    except (OSError, ValueError, KeyError, TypeError):
-        pass
-    msg = f"a certificate is a dict, or the path of a JSON file, with ledger = {{identity, entry, head}}; got {shown(certificate)}"
-    raise ValueError(msg)

@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from fractions import Fraction
 from typing import Any, Literal, get_args
 
@@ -25,19 +25,21 @@ import numpy as np
 from hushgraph.checks import as_array, checked_count, shown
 from hushgraph.graph import Graph, checked_graph
 from hushgraph.privacy.bounding import Tally
-from hushgraph.privacy.calibration import Adjacency, checked_squared
+from hushgraph.privacy.calibration import Adjacency, checked_squared, squared_sensitivity
+from hushgraph.privacy.claims import FrozenDict
 from hushgraph.privacy.places import Windows
 from hushgraph.privacy.rows import open_rows
 
 LARGEST_COUNT = 2**52
 _MAX_CAP = 2**31 - 1
+_MADE_HERE = object()
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, slots=True)
 class CountMap:
-    """Exact counts with the sensitivity they were made with; from `count_events` or `declare_counts`.
+    """Exact counts with the sensitivity they were made with; made by `count_events` and `declare_counts` only.
 
-    The counts are private. Neither the text form nor any message shows them, and they can be neither pickled nor copied:
+    Nothing in it can be changed: what a certificate says of the counts is what was done when they were made. The counts are private. Neither the text form nor any message shows them, and they can be neither pickled nor copied:
     `release` them.
 
     Attributes
@@ -59,6 +61,10 @@ class CountMap:
         The h + 1 edges of the time windows, as numbers or ISO 8601 text.
     rules : dict
         The public rules of the counting.
+    unit_column : str or None
+        The column of the ids.
+    dataset : str or None
+        The name of the data, if it was given; `release` then takes that data set's ledger only.
     """
 
     counts: np.ndarray = field(repr=False)
@@ -70,11 +76,21 @@ class CountMap:
     caps: dict
     windows: tuple | None = None
     rules: dict = field(default_factory=dict)
+    unit_column: str | None = None
+    dataset: str | None = None
+    made_by: InitVar[object] = None
 
-    def __post_init__(self):
-        counts = np.array(self.counts, dtype=np.int64)
-        counts.flags.writeable = False
-        object.__setattr__(self, "counts", counts)
+    def __post_init__(self, made_by):
+        if made_by is not _MADE_HERE:
+            msg = (
+                "a CountMap is made by count_events() and declare_counts() only: a certificate speaks for how it was counted; state "
+                "the sensitivity of your own counts with declare_counts"
+            )
+            raise TypeError(msg)
+        counts = np.asarray(self.counts, dtype=np.int64)
+        fixed = np.frombuffer(counts.tobytes(), dtype=np.int64).reshape(counts.shape)  # nobody can make bytes writeable again
+        for name, value in {"counts": fixed, "caps": FrozenDict(self.caps), "rules": FrozenDict(self.rules)}.items():
+            object.__setattr__(self, name, value)
 
     @property
     def sensitivity(self) -> float:
@@ -117,6 +133,7 @@ def count_events(
     windows=None,
     max_cells: int | None = None,
     max_per_cell: int | None = None,
+    dataset: str | None = None,
     chunk_rows: int = 1_000_000,
     progress: Callable[[int], Any] | None = None,
 ) -> CountMap:
@@ -158,6 +175,8 @@ def count_events(
         over the whole (n, h) map.
     max_cells, max_per_cell : int
         At most so many pairs of node and window per unit, and so many of its events in each.
+    dataset : str, optional
+        Name of the data. `release` then refuses the ledger of another data set.
     chunk_rows : int
         Rows in memory at a time, at most.
     progress : callable, optional
@@ -184,6 +203,7 @@ def count_events(
     if progress is not None and not callable(progress):
         msg = f"progress must be a function that takes the number of rows done; got {shown(progress)}"
         raise TypeError(msg)
+    dataset = checked_dataset(dataset)
     reader = open_rows(
         graph, events, unit=unit, unit_column=unit_column, lon=lon, lat=lat, x=x, y=y, crs=crs, node=node,
         max_distance=max_distance, far=far, time=time, windows=windows,
@@ -212,6 +232,9 @@ def count_events(
         caps=caps,
         windows=None if slots is None else slots.edges,
         rules=reader.rules,
+        unit_column=None if reader.codes is None else reader.codes.name,
+        dataset=dataset,
+        made_by=_MADE_HERE,
     )
 
 
@@ -233,6 +256,7 @@ def declare_counts(
     sensitivity: float | None = None,
     sensitivity_squared: int | None = None,
     windows=None,
+    dataset: str | None = None,
 ) -> CountMap:
     """Counts made elsewhere, with the sensitivity you vouch for: the bound is recorded as assumed.
 
@@ -249,13 +273,16 @@ def declare_counts(
         One of the two: the largest L2 distance between the counts of neighbouring data, or its exact square (3, where
         sqrt(3) would not fit into a float).
     windows : h + 1 increasing edges, optional
+    dataset : str, optional
+        Name of the data. `release` then refuses the ledger of another data set.
 
     Examples
     --------
     >>> import hushgraph as hg
     >>> graph = hg.Graph.from_edges([(0, 1), (1, 2)])
-    >>> declare_counts(graph, [4, 0, 7], unit="person", adjacency="add-remove", sensitivity_squared=3)
-    CountMap(sensitivity_squared=3, adjacency='add-remove', unit='person', bound='assumed', caps={}, windows=None, rules={})
+    >>> counts = declare_counts(graph, [4, 0, 7], unit="person", adjacency="add-remove", sensitivity_squared=3)
+    >>> counts.sensitivity_squared, counts.bound
+    (3, 'assumed')
     """
     form = checked_adjacency(adjacency)
     if not isinstance(unit, str) or not unit.strip():
@@ -278,6 +305,8 @@ def declare_counts(
         bound="assumed",
         caps={},
         windows=None if slots is None else slots.edges,
+        dataset=checked_dataset(dataset),
+        made_by=_MADE_HERE,
     )
 
 
@@ -330,6 +359,13 @@ def checked_adjacency(adjacency) -> Adjacency:
     return adjacency
 
 
+def checked_dataset(dataset) -> str | None:
+    if dataset is not None and not (isinstance(dataset, str) and dataset.strip()):
+        msg = f"dataset must be the name of the data, as its ledger has it; got {type(dataset).__name__}"
+        raise TypeError(msg)
+    return dataset
+
+
 def checked_caps(with_windows: bool, **caps) -> dict[str, int]:
     names = ("max_cells", "max_per_cell") if with_windows else ("max_nodes", "max_per_node")
     useless = [name for name, value in caps.items() if value is not None and name not in names]
@@ -341,7 +377,3 @@ def checked_caps(with_windows: bool, **caps) -> dict[str, int]:
         )
         raise ValueError(msg)
     return {name: checked_count(name, caps[name], 1, _MAX_CAP) for name in names}
-
-
-def squared_sensitivity(max_cells: int, max_per_cell: int, adjacency: Adjacency) -> int:
-    return max_cells * max_per_cell**2 * (2 if adjacency == "change-one" else 1)

@@ -4,13 +4,19 @@ Releases add up as mu^2 = sum Delta_i^2 / sigma_i^2 (each term rounded up), and 
 
     composed_delta(mu^2, budget epsilon) <= budget delta                                    (see calibration.py)
 
+Whoever asks for a release may choose its sigma, and the question itself, after seeing the earlier ones. Composition theorems for
+mechanisms fixed in advance do not cover that; a privacy filter does. Smith and Thakurta, "Fully adaptive composition for Gaussian
+differential privacy" (2022), prove it for Gaussian differential privacy: as long as no release is made that would bring sum mu_i^2
+above mu^2, with each mu_i chosen from the earlier outputs, all of them together are mu-GDP, the same mu as without adaptivity. The
+refusal in `charge` is that filter, and a mu-GDP mechanism is (epsilon, delta)-private exactly as the formula above says.
+
 A charge is durable before `charge` returns: a crash afterwards costs budget, never privacy. Entries form a chain (chain.py), which
-shows what was edited or rolled back. Nothing private is kept: no counts, only what certificates say anyway.
+shows what was edited or rolled back. A charge holds all that the certificate will claim; after the draw a second entry binds the
+SHA-256 of the noisy values to it. Nothing private is kept: no counts, only what certificates say anyway.
 """
 
 from __future__ import annotations
 
-import math
 import os
 import secrets
 import sqlite3
@@ -18,29 +24,31 @@ import threading
 import warnings
 from contextlib import suppress
 from dataclasses import InitVar, dataclass, field
-from decimal import ROUND_FLOOR, Context, Decimal
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import get_args
 
 from hushgraph.checks import checked_number, checked_sigma, choose, shown
-from hushgraph.privacy.calibration import Adjacency, analytic_sigma, checked_delta, composed_delta, composed_epsilon
+from hushgraph.privacy.calibration import Adjacency, checked_delta, composed_delta, composed_epsilon
 from hushgraph.privacy.chain import (
+    FORMAT,
     BudgetExceeded,
     Chain,
     LedgerError,
     LedgerTampered,
-    check_certificate,
     check_seen,
+    checked_identity,
     checked_sensitivity,
     next_entry,
     read_entry,
-    remember,
     total_after,
     verified,
-    witnessed,
 )
+from hushgraph.privacy.claims import Record, certificate_checks, check_stamp, ledger_checks, values_digest
+from hushgraph.privacy.guarantee import checked_guarantee
 from hushgraph.privacy.ledger_file import SCHEMA, new_file, rows_of, transaction
+from hushgraph.privacy.memory import check_names, check_path, remember, witnessed
 
 __all__ = ["BudgetExceeded", "Charge", "Ledger", "LedgerError", "LedgerTampered"]
 _MOST = 1e6  # epsilon: beyond it nothing is private, and numbers overflow
@@ -54,15 +62,14 @@ _MADE_HERE = object()
 class Charge:
     """Permission to draw noise once, made by `Ledger.charge` only; it cannot be copied, pickled or used after a fork."""
 
-    entry: int
-    head: str
-    identity: str
+    state: Chain = field(repr=False)  # the ledger right after the charge
     sensitivity_squared: Fraction
     sigma: float
     epsilon: float
     delta: float
     made_by: InitVar[object]
     _spent: threading.Lock = field(init=False, repr=False, default_factory=threading.Lock)  # taken once, never given back
+    _bound: threading.Lock = field(init=False, repr=False, default_factory=threading.Lock)  # likewise
     _process: int = field(init=False, repr=False, default_factory=os.getpid)
 
     def __post_init__(self, made_by):
@@ -70,10 +77,34 @@ class Charge:
             msg = "a Charge is made by ledger.charge(...) only, which pays for it"
             raise LedgerError(msg)
 
+    @property
+    def entry(self) -> int:
+        return self.state.entry
+
+    @property
+    def head(self) -> str:
+        return self.state.head
+
+    @property
+    def identity(self) -> str:
+        return self.state.identity
+
+    @property
+    def stamp(self) -> dict:
+        """Which budget was charged, and how it stood then: the certificate's "ledger"."""
+        names = ("identity", "dataset", "entry", "head", "replaces")
+        return {name: getattr(self.state, name) for name in names} | {"budget": self.state.budget()}
+
     def spend(self) -> None:
         """To be called right before the noise is drawn; an error from the second call on."""
         if os.getpid() != self._process or not self._spent.acquire(blocking=False):
             msg = f"one charge, one draw: entry {self.entry} was spent, or belongs to another process; charge the ledger again"
+            raise LedgerError(msg)
+
+    def check_drawn(self) -> None:
+        """To be called right before the values are bound to the charge; an error before the draw, and from the second call on."""
+        if not self._spent.locked() or not self._bound.acquire(blocking=False):
+            msg = f"one charge, one map: entry {self.entry} was not drawn for, or has its map already"
             raise LedgerError(msg)
 
     def __reduce_ex__(self, protocol):
@@ -94,7 +125,8 @@ def _insert(connection: sqlite3.Connection, key: bytes | None, chain: Chain | No
 class Ledger:
     """A privacy budget in a file, shared safely by threads and processes; use `Ledger.create` once, then `Ledger.open`.
 
-    `epsilon`, `delta`, `period`, `spent`, `mu_squared`, `head` and the length are read from the file, and verified, each time.
+    `epsilon`, `delta`, `period`, `spent`, `mu_squared`, `head` and the length are read from the file, and verified, each time. For
+    several of them at once take `ledger.read()`, one look at the file, or `ledger.seen`, the last look, which reads nothing.
 
     Examples
     --------
@@ -119,7 +151,9 @@ class Ledger:
         self._key, self._seen, self._warned = key, chain, False
 
     @classmethod
-    def create(cls, path, *, dataset, unit, adjacency, epsilon, delta, period=None, key=None) -> Ledger:
+    def create(
+        cls, path, *, dataset, unit, adjacency, epsilon, delta, period=None, key=None, replaces=None, weak_guarantee: bool = False
+    ) -> Ledger:
         """A new file with the whole budget left.
 
         Parameters
@@ -131,43 +165,55 @@ class Ledger:
         adjacency : {"add-remove", "change-one"}
             What neighbouring data sets are.
         epsilon, delta : float
-            The budget: all releases of a period are together (epsilon, delta)-differentially private.
+            The budget: all releases of a period are together (epsilon, delta)-differentially private; delta is at most 1/1000.
         period : str, optional
             Name of the time the budget is for; `renew` starts another one.
         key : bytes, optional
             At least 16 secret bytes, kept outside the file: without them nobody can make a chain that verifies.
+        replaces : str, optional
+            Identity of the ledger that this one takes the place of. Needed where this machine has seen a ledger for the same data
+            set, unit and adjacency with spending: the same people get a second budget, which is recorded for everyone to see.
+        weak_guarantee : bool
+            Needed for an epsilon above 10, which protects nobody in practice.
         """
         path, key = _checked_path(path), _checked_key(key)
         names = {"dataset": _checked_name("dataset", dataset), "unit": _checked_name("unit", unit)}
         names["adjacency"] = choose("adjacency", adjacency, get_args(Adjacency))
-        budget = _checked_budget(epsilon, delta)
+        budget = _checked_budget(epsilon, delta, weak_guarantee)
         period = None if period is None else _checked_name("period", period)
-        origin = {"format": 1, "identity": secrets.token_hex(16), "keyed": key is not None, "kind": "create", "note": None}
+        replaces = None if replaces is None else checked_identity("replaces", replaces)
+        if not path.exists():  # which is refused below
+            check_names(**names, replaces=replaces)
+        origin = {"format": FORMAT, "identity": secrets.token_hex(16), "keyed": key is not None, "kind": "create", "note": None}
         with new_file(path) as draft, transaction(draft, "IMMEDIATE", "nothing was created: ") as connection:
             connection.execute(SCHEMA)
-            chain = _insert(connection, key, None, **origin, **names, **budget, period=period)
+            chain = _insert(connection, key, None, **origin, **names, **budget, period=period, replaces=replaces)
         ledger = cls(path, chain, key=key)
         ledger._keep(chain)
         return ledger
 
     @classmethod
-    def open(cls, path, *, dataset=None, unit=None, adjacency=None, key=None) -> Ledger:
-        """An existing ledger, verified from its first entry on; names that are given must be the stored ones."""
+    def open(cls, path, *, dataset=None, unit=None, adjacency=None, key=None, replaces=None) -> Ledger:
+        """An existing ledger, verified from its first entry on; names that are given must be the stored ones.
+
+        Where this machine has seen another ledger at the path, with spending, `replaces` must name that one: the owner's word that
+        it was replaced on purpose.
+        """
         path, key = _checked_path(path), _checked_key(key)
         with transaction(path, "DEFERRED") as connection:
             rows = rows_of(path, connection)
             chain = verified(path.name, rows, key=key, known=None)
             seen = witnessed(chain.identity)
             check_seen(path.name, rows, seen, "this machine")
+            check_path(path, chain.identity, None if replaces is None else checked_identity("replaces", replaces))
         for name, given in (("dataset", dataset), ("unit", unit), ("adjacency", adjacency)):
             stored = getattr(chain, name)
             if given is not None and given != stored:
                 msg = f"the ledger {path.name} is for {name}={stored!r}; got {shown(given)}; open the ledger that was made for it"
                 raise LedgerError(msg)
         ledger = cls(path, chain, key=key)
-        if (chain.entry, chain.head) not in seen:
-            with suppress(OSError, RuntimeError):  # a charge would warn
-                remember(chain)
+        with suppress(OSError, RuntimeError):  # a charge would warn
+            remember(chain, path)
         return ledger
 
     def __reduce_ex__(self, protocol):
@@ -176,7 +222,7 @@ class Ledger:
             raise TypeError(msg)
         return super().__reduce_ex__(protocol)
 
-    def charge(self, *, sensitivity_squared, sigma, epsilon, delta, note=None) -> Charge:
+    def charge(self, *, sensitivity_squared, sigma, epsilon, delta, note=None, claims=None) -> Charge:
         """Pay for one release before its noise is drawn.
 
         Parameters
@@ -189,6 +235,8 @@ class Ledger:
             What the release says of itself; sigma must be enough for it.
         note : str, optional
             For people. Public.
+        claims : dict, optional
+            What else the certificate will say, ready for JSON; `verify` compares it. Public.
 
         Raises
         ------
@@ -210,7 +258,9 @@ class Ledger:
             fits = composed_delta(total, chain.epsilon) <= chain.delta
             if fits:
                 cost = {"sensitivity_squared": str(squared), "sigma": sigma, "mu_squared": str(total)}
-                chain = _insert(connection, self._key, chain, kind="charge", period=chain.period, note=note, **cost, **claim)
+                promise = {} if claims is None else {"claims": claims}
+                fields = {"kind": "charge", "period": chain.period, "note": note, **cost, **claim, **promise}
+                chain = _insert(connection, self._key, chain, **fields)
         if not fits:
             msg = (
                 f"the budget of {self.path.name} is epsilon = {chain.epsilon} at delta = {chain.delta}; {chain.spent:.6g} of it "
@@ -219,11 +269,25 @@ class Ledger:
             )
             raise BudgetExceeded(msg)
         self._keep(chain)
-        return Charge(chain.entry, chain.head, self.identity, squared, sigma, **claim, made_by=_MADE_HERE)
+        return Charge(chain, squared, sigma, **claim, made_by=_MADE_HERE)
 
-    def renew(self, *, epsilon, delta, period, reason) -> None:
+    def bind(self, charge: Charge, values) -> None:
+        """Write down the SHA-256 of the noisy values that a charge paid for: `verify` tells them from any others. Costs nothing.
+
+        The file was verified as a whole for the charge a moment ago, so only what was written since is read.
+        """
+        charge.check_drawn()
+        seen, drawn = charge.state, {"of": charge.entry, "values_sha256": values_digest(values)}
+        with transaction(self.path, "IMMEDIATE", "the charge stands, and its map was not bound to it: ") as connection:
+            rows = rows_of(self.path, connection, since=seen.entry)
+            check_seen(self.path.name, rows, [(seen.entry, seen.head)], "this process", since=seen.entry)
+            chain = verified(self.path.name, rows[1:], key=self._key, known=seen, tail=True)
+            chain = _insert(connection, self._key, chain, kind="draw", period=chain.period, note=None, **drawn)
+        self._keep(chain)
+
+    def renew(self, *, epsilon, delta, period, reason, weak_guarantee: bool = False) -> None:
         """Start a new period with a new budget, nothing of it spent: a decision about people's privacy, kept with its reason."""
-        budget = _checked_budget(epsilon, delta)
+        budget = _checked_budget(epsilon, delta, weak_guarantee)
         period, reason = _checked_name("period", period), _checked_name("reason", reason)
         with transaction(self.path, "IMMEDIATE", "nothing was renewed: ") as connection:
             chain, _ = self._current(connection)
@@ -234,25 +298,52 @@ class Ledger:
         self._keep(chain)
 
     def verify(self, *certificates) -> None:
-        """Read the whole file again; each certificate (a dict, or the path of a JSON file) must say what its entry says."""
+        """Read the whole file again; each certificate (a dict, or the path of a JSON file) must say what the ledger says.
+
+        Everything that a certificate claims is compared: names, budget, bound, caps, rules, windows, graph, noise, its statement,
+        and the SHA-256 of its noisy values. `verify_release` tells what was compared, and compares the map itself too.
+
+        Raises
+        ------
+        LedgerError
+            If the certificate is of another ledger.
+        LedgerTampered
+            If the ledger was edited, or a certificate says something else than the ledger.
+        """
         chain, rows = self._read(afresh=True)
+        record = Record(self.path.name, rows) if certificates else None
         for certificate in certificates:
-            check_certificate(self.path.name, chain.identity, rows, certificate)
+            known = check_stamp(certificate)
+            if known["ledger"]["identity"] != chain.identity:
+                stamp = shown(known["ledger"]["identity"])
+                msg = f"the certificate is of ledger {stamp}; {self.path.name} is ledger {chain.identity}; check the path"
+                raise LedgerError(msg)
+            assert record is not None
+            checks = [*ledger_checks(record, known), *(certificate_checks(known) if "format" in known else ())]
+            for check in checks:
+                if check.holds is False:
+                    raise LedgerTampered(check.detail)
+
+    def rows(self) -> list[tuple]:
+        """Return the entries as they are in the file, after verifying all of them anew."""
+        return self._read(afresh=True)[1]
+
+    def read(self) -> Chain:
+        """Return budget, period, spending and head from one look at the file, verified."""
+        return self._read()[0]
+
+    @property
+    def seen(self) -> Chain:
+        """The ledger as this object last saw it, at the latest after its own last charge; the file is not read."""
+        return self._seen
+
+    @property
+    def keyed(self) -> bool:
+        return self._key is not None
 
     def remaining(self, delta=None) -> float:
         """Largest epsilon of one more analytic release at `delta` (the budget's by default), rounded down; 0 if none fits."""
-        chain = self._read()[0]
-        delta = chain.delta if delta is None else checked_delta(delta)
-        if not chain.mu_squared and delta == chain.delta:
-            return chain.epsilon
-        downwards = Context(60, ROUND_FLOOR)
-        variance = Fraction(analytic_sigma(epsilon=chain.epsilon, delta=chain.delta, sensitivity_squared=1)) ** 2
-        most = downwards.divide(Decimal(variance.denominator), Decimal(variance.numerator))  # mu^2 of the whole budget
-        left = downwards.subtract(most, chain.mu_squared)
-        epsilon = composed_epsilon(left, delta) if left > 0 else 0.0
-        while epsilon > 0 and composed_delta(left, epsilon) < delta:
-            epsilon = math.nextafter(epsilon, 0.0)
-        return epsilon
+        return self.read().remaining(delta)
 
     def entries(self) -> list[dict]:
         """What was written, oldest first; creation and renewals have the budget as epsilon and delta."""
@@ -260,36 +351,35 @@ class Ledger:
 
     def budget(self) -> dict:
         """Budget, period and what is spent of it, all from one look at the file."""
-        chain = self._read()[0]
-        return {"epsilon": chain.epsilon, "delta": chain.delta, "period": chain.period, "spent": chain.spent}
+        return self.read().budget()
 
     @property
     def epsilon(self) -> float:
-        return self._read()[0].epsilon
+        return self.read().epsilon
 
     @property
     def delta(self) -> float:
-        return self._read()[0].delta
+        return self.read().delta
 
     @property
     def period(self) -> str | None:
-        return self._read()[0].period
+        return self.read().period
 
     @property
     def spent(self) -> float:
         """epsilon, at the budget's delta, of all releases of this period together, rounded up."""
-        return self._read()[0].spent
+        return self.read().spent
 
     @property
     def mu_squared(self) -> Decimal:
-        return self._read()[0].mu_squared
+        return self.read().mu_squared
 
     @property
     def head(self) -> str:
-        return self._read()[0].head
+        return self.read().head
 
     def __len__(self) -> int:
-        return self._read()[0].entry
+        return self.read().entry
 
     def __repr__(self) -> str:
         seen = self._seen
@@ -313,7 +403,7 @@ class Ledger:
         """Remember a new entry, here and on the machine; it stands even if the machine cannot."""
         self._seen = chain
         try:
-            remember(chain)
+            remember(chain, self.path)
         except (OSError, RuntimeError) as error:
             if not self._warned:
                 self._warned = True
@@ -348,8 +438,6 @@ def _checked_key(key) -> bytes | None:
     return key
 
 
-def _checked_budget(epsilon, delta) -> dict[str, float]:
-    number = checked_number(
-        "epsilon", epsilon, "positive and at most 1e6 (the privacy budget; 0.1 to 2 are usual)", above=0, most=_MOST
-    )
-    return {"epsilon": number, "delta": checked_delta(delta)}
+def _checked_budget(epsilon, delta, weak_guarantee) -> dict[str, float]:
+    epsilon, delta = checked_guarantee(epsilon, delta, weak_guarantee=weak_guarantee, most=_MOST)
+    return {"epsilon": epsilon, "delta": delta}

@@ -62,10 +62,11 @@ def new_file(path: Path) -> Iterator[Path]:
         draft.unlink(missing_ok=True)
 
 
-def rows_of(path: Path, connection: sqlite3.Connection) -> list[tuple]:
-    """All entries; a file with other tables, or with triggers, is none of ours."""
+def rows_of(path: Path, connection: sqlite3.Connection, *, since: int = -(2**63)) -> list[tuple]:
+    """All entries from entry `since` on; a file with other tables, or with triggers, is none of ours."""
     schema = connection.execute("SELECT type, name, sql FROM sqlite_master").fetchall()
     if schema and schema != [("table", "entries", SCHEMA)]:
         msg = f"{path} is an SQLite file, but no ledger, or its tables were altered; check the path; {KEEP}"
         raise LedgerTampered(msg)
-    return connection.execute("SELECT entry, fields, head FROM entries ORDER BY entry").fetchall() if schema else []
+    chosen = "SELECT entry, fields, head FROM entries WHERE entry >= ? ORDER BY entry"
+    return connection.execute(chosen, (since,)).fetchall() if schema else []

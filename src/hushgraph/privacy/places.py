@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy.spatial import cKDTree
 
+from hushgraph._geodesy import LocalPlane
 from hushgraph.checks import as_array, shown
 from hushgraph.graph import Graph
 from hushgraph.names import Names
@@ -17,7 +18,6 @@ from hushgraph.privacy.lines import NO_TIME as NO_TICKS
 
 NO_PLACE, TOO_FAR, NO_TIME, OUTSIDE_WINDOWS = -1, -2, -3, -4  # why a row is in no cell
 
-EARTH_RADIUS = 6_371_008.8  # metres, mean
 _FOUND = (("node",), ("lon", "lat"), ("longitude", "latitude"), ("x", "y"))
 
 
@@ -99,7 +99,7 @@ def node_finder(graph: Graph, names: tuple, crs: str | None, max_distance: float
     to_plane = _plane_of(graph)
     assert graph.coords is not None
     home, shifts = to_plane(graph.coords[:, 0], graph.coords[:, 1]), [0.0]
-    if graph.crs == "lonlat" and graph.n and np.ptp(home[:, 0]) * 4 > (turn := _turn(graph)):
+    if graph.crs == "lonlat" and graph.n and np.ptp(home[:, 0]) * 4 > (turn := LocalPlane.around(graph.coords).turn):
         shifts = [0.0, -turn, turn]  # nodes a quarter of the globe apart: the near way may lead across the other side
     tree = cKDTree(np.concatenate([home + [shift, 0.0] for shift in shifts]))
     to_degrees = None if crs in ("planar", "lonlat") else _projection(crs)
@@ -121,31 +121,11 @@ def node_finder(graph: Graph, names: tuple, crs: str | None, max_distance: float
     return find
 
 
-def _turn(graph: Graph) -> float:
-    """Metres around the globe at the graph's mean latitude."""
-    assert graph.coords is not None
-    return float(2 * np.pi * EARTH_RADIUS * np.cos(np.radians(graph.coords[:, 1].mean())))
-
-
 def _plane_of(graph: Graph) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
     """The plane distances are measured in: the graph's own, or metres about its mean latitude and middle longitude."""
-    if graph.crs != "lonlat" or not graph.n:
+    if graph.crs != "lonlat" or graph.coords is None:
         return lambda first, second: np.stack([first, second], axis=1)
-    assert graph.coords is not None
-    lon, latitude = graph.coords[:, 0], graph.coords[:, 1].mean()
-    mean = np.degrees(np.angle(np.exp(1j * np.radians(lon)).mean()))  # of directions: 179 and -179 are close
-    around = (lon - mean + 180) % 360
-    middle = mean - 180 + (around.min() + around.max()) / 2
-    scale = np.radians(EARTH_RADIUS)
-    squeeze = scale * np.cos(np.radians(latitude))
-
-    def to_plane(lon, lat):
-        points = np.empty((len(lon), 2))
-        np.multiply((lon - middle + 180) % 360 - 180, squeeze, out=points[:, 0])
-        np.multiply(lat - latitude, scale, out=points[:, 1])
-        return points
-
-    return to_plane
+    return LocalPlane.around(graph.coords).metres
 
 
 def _projection(crs: str) -> Callable:

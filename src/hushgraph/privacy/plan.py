@@ -13,8 +13,9 @@ from hushgraph.checks import checked_count, checked_number, checked_seed, choose
 from hushgraph.datasets.generated import city
 from hushgraph.denoise import Columns, Method, denoise
 from hushgraph.graph import Graph, checked_graph
-from hushgraph.privacy.calibration import checked_delta, checked_epsilon, mechanism_sigma
-from hushgraph.privacy.counting import checked_adjacency, checked_caps, squared_sensitivity
+from hushgraph.privacy.calibration import checked_delta, mechanism_sigma, squared_sensitivity
+from hushgraph.privacy.counting import checked_adjacency, checked_caps
+from hushgraph.privacy.guarantee import MODERATE, checked_guarantee
 from hushgraph.privacy.noise import checked_lattice_sigma
 from hushgraph.privacy.release import simulate
 from hushgraph.progress import nth
@@ -63,6 +64,7 @@ class Plan:
             f"{row.epsilon:>8g}{row.sigma:>9.3g}{row.error_noisy:>13.2f}{row.error_denoised:>10.2f}{_decibels(row.snr_noisy):>12}"
             f"{_decibels(row.snr_denoised):>10}   {row.smallest_region:,} values ({row.smallest_total:,.0f} events)"
             + (" - more than there are" if row.smallest_region > self.n_values else "")
+            + (" - hardly protects anybody" if row.epsilon > MODERATE else "")
             for row in self.rows
         ]
         return "\n".join([head, *lines])
@@ -93,6 +95,9 @@ def plan_release(
     graph : Graph, optional
         The public graph. Without one, or without coordinates, a generated city of the same size stands in.
     epsilon : float or several
+        Above 0. A plan is made for every size; `release` wants `weak_guarantee=True` above 10.
+    delta : float
+        At most 1/1000.
     adjacency, max_nodes, max_per_node (or max_cells, max_per_cell with n_windows)
         As in `count_events`.
     expected_total : float, optional
@@ -115,9 +120,8 @@ def plan_release(
     )
     most, most_each = caps.values()
     squared = squared_sensitivity(most, most_each, checked_adjacency(adjacency))
-    epsilons = [
-        checked_epsilon(one) for one in (epsilon if isinstance(epsilon, Iterable) and not isinstance(epsilon, str) else [epsilon])
-    ]
+    epsilons = epsilon if isinstance(epsilon, Iterable) and not isinstance(epsilon, str) else [epsilon]
+    guarantees = [checked_guarantee(one, delta, weak_guarantee=True) for one in epsilons]
     columns = 1 if n_windows is None else checked_count("n_windows", n_windows, 1)
     place = city() if graph is None else checked_graph(graph)
     stage = place if place.coords is not None else city(min(max(place.n, 100), 20_000), seed=checked_seed(seed))
@@ -129,9 +133,9 @@ def plan_release(
     draws = checked_count("n_draws", n_draws, 1) if n_draws is not None else 3 if n_windows is None else 1
     truths = [_generated(stage, columns, total * stage.n / place.n, seed + draw) for draw in range(draws)]
     rows = []
-    for k, one in enumerate(epsilons):
-        with nth(k, len(epsilons)):
-            rows.append(_row(stage, truths, one, checked_delta(delta), squared, mechanism, method, total / n_values, reliable))
+    for k, one in enumerate(guarantees):
+        with nth(k, len(guarantees)):
+            rows.append(_row(stage, truths, *one, squared, mechanism, method, total / n_values, reliable))
     return Plan(checked_delta(delta), squared, n_values, total, reliable, tuple(rows))
 
 

@@ -1,13 +1,12 @@
 """release: counts with a proven sensitivity become a noisy map that may be published. One charge, one draw.
 
-The order is fixed: check everything, charge the ledger, draw the noise once, forget the counts. A crash in between costs budget,
-never privacy. What is not protected, and the proofs: docs/privacy.md.
+The order is fixed: check everything, charge the ledger, draw the noise once, bind the noisy values to the charge, forget the
+counts. A crash in between costs budget, never privacy. What is not protected, and the proofs: docs/privacy.md.
 """
 
 from __future__ import annotations
 
 from dataclasses import InitVar, dataclass, field
-from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any
 
@@ -19,17 +18,16 @@ from hushgraph.graph import Graph, checked_graph
 from hushgraph.observation import Noisy
 from hushgraph.privacy.calibration import (
     Mechanism,
-    checked_delta,
-    checked_epsilon,
     checked_squared,
     mechanism_sigma,
 )
+from hushgraph.privacy.claims import ROOM, FrozenDict, caps_sensitivity, claims_of, largest_count
 from hushgraph.privacy.counting import CountMap
+from hushgraph.privacy.guarantee import checked_guarantee
 from hushgraph.privacy.ledger import Charge, Ledger, LedgerError
 from hushgraph.privacy.noise import checked_lattice_sigma, lattice_noise, lattice_step, steps_from
 from hushgraph.privacy.places import Windows
 
-_ROOM = 52  # bits for counts in steps of the lattice: counts beyond 2^52 g are clamped, noise needs far less than one more
 _MADE_HERE = object()
 
 
@@ -57,10 +55,12 @@ class Release(Noisy):
         Noise of the mechanism and spacing of its lattice; `noise_level` is that of both together.
     epsilon, delta, sensitivity_squared, adjacency, unit, bound, caps, rules, mechanism
         The guarantee and what it rests on.
+    unit_column, dataset : str or None
+        The column of the ids, and the name of the data that was given when they were counted.
     graph : Graph
         The public graph.
     ledger : dict
-        Which budget was charged: identity, data set, entry, head.
+        Which budget was charged: identity, data set, entry, head, the budget after the charge, and which ledger it replaces, if any.
     """
 
     epsilon: float
@@ -76,6 +76,8 @@ class Release(Noisy):
     created: str
     not_protected: str | None = None
     attribution: str | None = None
+    unit_column: str | None = None
+    dataset: str | None = None
     graph: Graph = field(repr=False)
     made_by: InitVar[object] = None
 
@@ -84,11 +86,13 @@ class Release(Noisy):
             msg = "a Release is made by release() and read_release() only: its certificate speaks for values that were charged for"
             raise TypeError(msg)
         super().__post_init__()
+        for name in ("caps", "rules", "ledger"):
+            object.__setattr__(self, name, FrozenDict(getattr(self, name)))
 
     @property
     def largest_count(self) -> int:
         """Counts were clamped to this size, a public rule."""
-        return int(2.0**_ROOM * self.lattice)
+        return largest_count(self.sigma)
 
     @property
     def certificate(self) -> dict:
@@ -135,15 +139,20 @@ class Release(Noisy):
             raise ValueError(msg)
         return numbers
 
-    def export(self, folder, *, method="auto", nonnegative: bool = True, integer: bool = False):
+    def export(
+        self, folder, *, method="auto", nonnegative: bool = True, integer: bool = False, spreadsheet_safe: bool = False
+    ):  # fmt: skip
         """Write the noisy map, the denoised map with its expected error, and the certificate into a new folder.
 
         The denoised map is computed here, from the release alone; unlike that of `denoise` it has no negative values unless
-        `nonnegative=False`. Returns the path of the folder.
+        `nonnegative=False`. Spreadsheets take labels that begin with =, +, - or @ for formulas: `spreadsheet_safe=True` writes an
+        apostrophe before them, which the certificate says and `read_release` undoes. Returns the path of the folder.
         """
         from hushgraph.privacy.certificate import export
 
-        return export(self, folder, method=method, nonnegative=nonnegative, integer=integer)
+        return export(
+            self, folder, method=method, nonnegative=nonnegative, integer=integer, spreadsheet_safe=spreadsheet_safe
+        )  # fmt: skip
 
 
 def release(
@@ -154,6 +163,7 @@ def release(
     ledger: Ledger | None = None,
     public_graph: bool = False,
     mechanism: Mechanism = "analytic",
+    weak_guarantee: bool = False,
     not_protected: str | None = None,
     attribution: str | None = None,
     note: str | None = None,
@@ -166,13 +176,15 @@ def release(
     counts : CountMap
         From `count_events` or `declare_counts`.
     epsilon, delta : float
-        The guarantee for one unit (person, vehicle, ...) under the adjacency of the counts.
+        The guarantee for one unit (person, vehicle, ...) under the adjacency of the counts; delta is at most 1/1000.
     ledger : Ledger
         The budget that is charged, before any noise is drawn.
     public_graph : bool
         Your attestation that graph, windows and caps were fixed without looking at the data. Must be True.
     mechanism : {"analytic", "classical"}
         The analytic one adds less noise for the same guarantee.
+    weak_guarantee : bool
+        Needed for an epsilon above 10, which protects nobody in practice.
     not_protected : str, optional
         Who the guarantee does not cover, in words for the certificate ("drivers", say).
     attribution : str, optional
@@ -185,44 +197,41 @@ def release(
     There is no seed: noise that can be repeated can be removed. For experiments on generated data see `simulate`.
     """
     _refuse_unknown(refused)
-    epsilon, delta, sigma = _checked_request(counts, epsilon, delta, ledger, public_graph, mechanism)
+    epsilon, delta, sigma = _checked_request(counts, epsilon, delta, ledger, public_graph, mechanism, weak_guarantee)
     texts = {"not_protected": not_protected, "attribution": attribution, "note": note}
     for name, text in texts.items():
         if text is not None and not (isinstance(text, str) and text.isprintable()):
             msg = f"{name} must be text in one line; got {shown(text)}"
             raise TypeError(msg)
     assert ledger is not None
-    charge = ledger.charge(sensitivity_squared=counts.sensitivity_squared, sigma=sigma, epsilon=epsilon, delta=delta, note=note)
+    terms = {
+        "epsilon": epsilon,
+        "delta": delta,
+        "sigma": sigma,
+        "mechanism": mechanism,
+        "unit": ledger.unit,
+        "not_protected": not_protected,
+        "attribution": attribution,
+        **{name: getattr(counts, name) for name in _COUNTED},
+    }
+    cost = {"sensitivity_squared": counts.sensitivity_squared, "sigma": sigma, "epsilon": epsilon, "delta": delta}
+    charge = ledger.charge(**cost, note=note, claims=claims_of(**terms))
+    values = _draw(counts, charge)
+    ledger.bind(charge, values)
     return Release(
-        values=_draw(counts, charge),
-        sigma=sigma,
+        values=values,
         kind="release",
         graph_hash=counts.graph.hash,
         exportable=True,
         lattice=lattice_step(sigma),
-        windows=counts.windows,
-        epsilon=epsilon,
-        delta=delta,
-        sensitivity_squared=counts.sensitivity_squared,
-        adjacency=counts.adjacency,
-        unit=ledger.unit,
-        bound=counts.bound,
-        caps=dict(counts.caps),
-        rules=dict(counts.rules),
-        mechanism=mechanism,
-        ledger={
-            "identity": charge.identity,
-            "dataset": ledger.dataset,
-            "entry": charge.entry,
-            "head": charge.head,
-            "budget": ledger.budget(),
-        },
-        created=datetime.now(UTC).isoformat(timespec="seconds"),
-        not_protected=not_protected,
-        attribution=attribution,
-        graph=counts.graph,
+        ledger=charge.stamp,
+        created=charge.state.time,
         made_by=_MADE_HERE,
+        **terms,
     )
+
+
+_COUNTED = ("graph", "windows", "sensitivity_squared", "adjacency", "bound", "caps", "rules", "unit_column", "dataset")
 
 
 def simulate(
@@ -275,44 +284,55 @@ def _draw(counts: CountMap, charge: Charge) -> np.ndarray:
     """Counts plus noise, exactly, as multiples of the lattice's step. The charge pays for this one draw."""
     charge.spend()
     step = lattice_step(charge.sigma)
-    per_unit, largest = round(1 / step), int(2.0**_ROOM * step)
+    per_unit, largest = round(1 / step), int(2.0**ROOM * step)
     steps = np.clip(counts.counts, -largest, largest) * per_unit
     steps += lattice_noise(steps.size, sigma=charge.sigma).reshape(steps.shape)
     return steps * step  # at most 53 bits: exact
 
 
-def _checked_request(counts, epsilon, delta, ledger, public_graph, mechanism) -> tuple[float, float, float]:
+def _checked_request(counts, epsilon, delta, ledger, public_graph, mechanism, weak_guarantee) -> tuple[float, float, float]:
     """epsilon, delta and sigma, after every check that can be made before the budget is touched."""
-    if not isinstance(counts, CountMap):
+    if type(counts) is not CountMap:  # a subclass could say anything of its counts
         msg = (
             f"release takes a CountMap, whose sensitivity is known; got {type(counts).__name__}; count events with "
             "privacy.count_events, or state the sensitivity of your own counts with privacy.declare_counts"
         )
         raise TypeError(msg)
-    epsilon, delta = checked_epsilon(epsilon), checked_delta(delta)
+    epsilon, delta = checked_guarantee(epsilon, delta, weak_guarantee=weak_guarantee)
     if public_graph is not True:
         msg = (
             "public_graph=True is needed: you attest that graph, windows and caps were fixed without looking at the data; a graph "
             "that was cut to the places with events gives these away"
         )
         raise ValueError(msg)
-    if not isinstance(ledger, Ledger):
+    if type(ledger) is not Ledger:
         msg = (
             f"ledger must be a privacy.Ledger, which keeps count of what was spent; got {shown(ledger)}; make one with "
             "privacy.Ledger.create(path, dataset=..., unit=..., adjacency=..., epsilon=..., delta=...)"
         )
         raise LedgerError(msg)
-    for name in ("adjacency",) if counts.unit is None else ("unit", "adjacency"):
-        if getattr(ledger, name) != getattr(counts, name):
-            hint = " (and unit_column= if the column has another name)" if name == "unit" else ""
-            msg = (
-                f"the ledger protects {name} {getattr(ledger, name)!r}, the counts {getattr(counts, name)!r}; count again with "
-                f"{name}={getattr(ledger, name)!r}{hint}, or use the ledger for {getattr(counts, name)!r}"
-            )
-            raise LedgerError(msg)
+    check_ledger(counts, ledger)
     squared = Fraction(counts.sensitivity_squared)
+    if (counts.caps or counts.bound == "enforced") and squared != caps_sensitivity(
+        counts.caps, counts.adjacency, windows=counts.windows is not None
+    ):
+        msg = "the sensitivity of these counts is not the one that their caps and adjacency enforce: they were changed; count again"
+        raise ValueError(msg)
     sigma = mechanism_sigma(mechanism, epsilon=epsilon, delta=delta, sensitivity_squared=squared)
     return epsilon, delta, checked_lattice_sigma(sigma)
+
+
+def check_ledger(counts: CountMap, ledger: Ledger) -> None:
+    """Refuse a ledger for another unit, adjacency or data set than that of the counts, as far as these name them."""
+    for name in ("unit", "adjacency", "dataset"):
+        stored, counted = getattr(ledger, name), getattr(counts, name)
+        if counted not in (None, stored):
+            hint = " (and unit_column= if the column has another name)" if name == "unit" else ""
+            msg = (
+                f"the ledger protects {name} {stored!r}, the counts {counted!r}; count again with {name}={stored!r}{hint}, or use the "
+                f"ledger for {counted!r}"
+            )
+            raise LedgerError(msg)
 
 
 def _refuse_unknown(arguments: dict):

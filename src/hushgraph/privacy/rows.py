@@ -6,6 +6,7 @@
         rows.cells                  # (rows,) cell, node * n_windows + window, or NO_PLACE, TOO_FAR, NO_TIME, OUTSIDE_WINDOWS
         rows.numbers, rows.part     # which line (the header is 1) or row (from 0) of which table or file
         rows.dropped                # lines that cannot be split into fields: they are no rows
+        rows.columns                # the fields themselves, by the name of their column
     len(reader.codes)               # units so far; rows without an id that are in no cell have the reason for that in `cells`
 
 All of it is private. A row counts if its unit (where there is one) and its cell are not negative; then `bounding.Tally` cuts each
@@ -22,6 +23,7 @@ import numpy as np
 
 from hushgraph.checks import checked_number, choose
 from hushgraph.graph import Graph, checked_graph
+from hushgraph.privacy.columns import Column
 from hushgraph.privacy.events import Chunk, EventSource, open_events
 from hushgraph.privacy.places import NO_PLACE, NO_TIME, OUTSIDE_WINDOWS, TOO_FAR, Windows, node_finder, place_columns
 from hushgraph.privacy.units import UnitCodes
@@ -38,6 +40,7 @@ class Rows:
     numbers: np.ndarray
     dropped: np.ndarray
     part: int
+    columns: dict[str, Column]
 
     def __len__(self):
         return len(self.cells)
@@ -53,6 +56,7 @@ class EventReader:
     codes: UnitCodes | None
     windows: Windows | None
     time: str | None
+    places: tuple[str, ...]
     crs: str | None
     max_distance: float | None
     find_node: Callable[[Chunk], np.ndarray]
@@ -73,7 +77,7 @@ class EventReader:
         """All rows, at most `chunk_rows` at a time."""
         for chunk in self.source.chunks(self.names, chunk_rows):
             units = None if self.codes is None else self.codes.add(chunk.columns[self.codes.name])
-            yield Rows(units, self._cells(chunk), chunk.numbers, chunk.dropped, chunk.part)
+            yield Rows(units, self._cells(chunk), chunk.numbers, chunk.dropped, chunk.part, chunk.columns)
 
     def _cells(self, chunk: Chunk) -> np.ndarray:
         node = self.find_node(chunk)
@@ -124,6 +128,7 @@ def open_rows(
         codes=None if ids is None else UnitCodes(ids),
         windows=slots,
         time=time,
+        places=places,
         crs=crs,
         max_distance=distance,
         find_node=node_finder(graph, places, crs, distance),

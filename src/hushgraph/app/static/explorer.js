@@ -76,10 +76,21 @@
     $("slider").value = toSlider(epsilon);
     $("slider").setAttribute("aria-valuetext", `epsilon ${short(epsilon)}`);
     if (document.activeElement !== $("number")) $("number").value = epsilon;
-    const typed = document.activeElement === $("number") && (e < start.epsilon.least || e > start.epsilon.most);
-    $("beyond").textContent = typed ? HushWords.beyond(epsilon, start.epsilon) : "";
-    $("number").setAttribute("aria-invalid", typed);
-    $("guarantee").textContent = HushWords.guarantee(mode(), epsilon, start);
+    showFault("");
+  }
+
+  /* What is wrong with the text in the box of ε. Until it is mended nothing can be drawn, and the text stays. */
+  function showFault(text) {
+    $("fault").textContent = text;
+    $("number").setAttribute("aria-invalid", text !== "");
+    showDraw();
+  }
+
+  function readNumber() {
+    const text = HushWords.fault($("number").value, epsilon, start.epsilon);
+    if (text) showFault(text);
+    else if (HushWords.number($("number").value) !== epsilon) move(HushWords.number($("number").value));
+    else showFault("");
   }
 
   function move(e) {
@@ -138,6 +149,7 @@
   async function show(found, wish) {
     shown = found;
     $("sigma").textContent = `σ = ${short(found.sigma)}`;
+    $("guarantee").textContent = found.guarantee;
     showErrors(found);
     showBudget(found.budget ?? start.budget);
     $("risk").hidden = !found.risk;
@@ -165,7 +177,7 @@
 
   function showErrors({ errors, region }) {
     const rows = [["noisy", `± ${fixed(errors.noisy)}`]];
-    rows.push([region ? "denoised, expected" : "denoised, estimated", errors.below === undefined ? `± ${fixed(errors.denoised)}` : `below ± ${fixed(errors.below)}`]);
+    rows.push([region ? "denoised, expected" : "denoised, estimated", errors.denoised === null ? "not known" : errors.below === undefined ? `± ${fixed(errors.denoised)}` : `below ± ${fixed(errors.below)}`]);
     if (errors.actual !== undefined) rows.push(["denoised, actual", `± ${fixed(errors.actual)}`]);
     pairs($("errors"), rows);
     let note = errors.actual === undefined ? "Estimated from the noisy map alone (SURE), before clipping." : "The actual error is known only because these counts are generated.";
@@ -205,8 +217,9 @@
   function showDraw() {
     const mine = start.kind === "private";
     const fits = start.budget?.fits !== false;
+    $("check-button").hidden = !start.checkable || Boolean(start.release); // for the time before anything is spent
     $("draw-button").hidden = !mine || locked;
-    $("draw-button").disabled = !fits || !planned();
+    $("draw-button").disabled = !fits || !planned() || $("fault").textContent !== "";
     $("another").hidden = !mine || !locked;
     $("back").hidden = mode() !== "another";
     $("back").textContent = `Back to release ${start.draws}`;
@@ -229,11 +242,41 @@
     if (yes && start.release) setEpsilon(start.release.epsilon);
     else setEpsilon(epsilon);
     $("number").value = epsilon;
+    $("guarantee").textContent = ""; // comes with the next answer
     document.body.dataset.shown = "";
     document.body.dataset.mode = mode();
     for (const [part, title] of Object.entries(HushWords.TITLES[mode()])) $(`${part}-title`).textContent = title;
     showMaps();
     showDraw();
+  }
+
+  function list(part, texts) {
+    part.replaceChildren(...texts.map((text) => Object.assign(document.createElement("li"), { textContent: text })));
+  }
+
+  /* What counting made of the events: asked for each time, shown, and forgotten when it is closed. */
+  async function openCheck() {
+    $("check-button").disabled = true;
+    say("Reading your events …");
+    try {
+      const found = await (await ask("check", {})).json();
+      $("check-private").textContent = found.private;
+      pairs($("check-list"), found.table.map(([name, number]) => [name, whole(number)]));
+      $("check-units").textContent = found.units;
+      list($("check-hints"), found.hints.map((hint) => `Probably: ${hint}.`));
+      list($("check-dropped"), found.dropped);
+      $("check-dropped").parentElement.hidden = !found.dropped.length;
+      $("check-advice").textContent = found.advice;
+      $("check").showModal();
+      say("");
+    } catch (fault) {
+      say(fault.message, true);
+    }
+    $("check-button").disabled = false;
+  }
+
+  function forgetCheck() {
+    for (const id of ["check-private", "check-list", "check-units", "check-hints", "check-dropped"]) $(id).replaceChildren();
   }
 
   async function openConfirm() {
@@ -251,6 +294,7 @@
       ["Spent so far", `${short(budget.spent)} of ${short(budget.epsilon)}`],
       ["Spent after this", `${short(budget.spent_after)} of ${short(budget.epsilon)}`],
     ]);
+    $("confirm-words").textContent = shown.guarantee;
     $("attest-text").textContent = HushWords.caps(start);
     $("keep-text").textContent = `It is saved at once in a new folder of ${start.keep}; what is in there may be passed on.`;
     $("attest").checked = false;
@@ -305,10 +349,9 @@
 
   function listen() {
     $("slider").addEventListener("input", () => move(fromSlider(+$("slider").value)));
-    $("number").addEventListener("input", () => $("number").value > 0 && move(+$("number").value));
+    $("number").addEventListener("input", readNumber);
     $("number").addEventListener("change", () => {
-      $("number").value = epsilon;
-      setEpsilon(epsilon);
+      if (!$("fault").textContent) $("number").value = epsilon; // to the digits that are used
     });
     $("method").addEventListener("change", () => {
       showMethod();
@@ -316,6 +359,9 @@
     });
     for (const id of ["rule", "refine", "nonnegative", "integer"]) $(id).addEventListener("change", () => refresh());
     $("draw-button").addEventListener("click", openConfirm);
+    $("check-button").addEventListener("click", openCheck);
+    $("check-close").addEventListener("click", () => $("check").close());
+    $("check").addEventListener("close", forgetCheck);
     $("cancel").addEventListener("click", () => $("confirm").close());
     $("attest").addEventListener("change", () => ($("go").disabled = !$("attest").checked));
     $("go").addEventListener("click", draw);
@@ -332,7 +378,6 @@
   function setUp() {
     $("data").textContent = `${start.name}: ${whole(start.nodes)} junctions, ${whole(start.edges)} street segments`;
     $("sigma-note").textContent = `standard deviation, in ${start.label}; δ = ${power(start.delta)}, sensitivity ${HushWords.sensitivity(start.sensitivity_squared)}`;
-    Object.assign($("number"), { min: start.epsilon.least, max: start.epsilon.most });
     for (const { name, title } of start.methods) $("method").append(new Option(title, name));
     showMethod();
     $("main").hidden = false;
@@ -347,7 +392,7 @@
       const [head, text] = [document.createElement("strong"), document.createElement("span")];
       head.textContent = "No map yet, on purpose";
       text.textContent = "Your counts were read and stay in memory. Moving the slider changes numbers only, since every map drawn from private counts is a release that must be paid for. The first map you see here will be the release.";
-      $("unseen").append(head, text);
+      $("unseen").prepend(head, text);
       $("unseen").hidden = false;
       $("map").classList.add("empty");
     }

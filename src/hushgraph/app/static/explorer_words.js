@@ -22,13 +22,16 @@ const HushWords = (() => {
     another: { privacy: "How private a new map would be", noise: "Noise a new map would have", errors: "Typical error of a new map" },
   };
 
-  function guarantee(mode, epsilon, { unit, delta }) {
-    const said = { map: "Whatever the map shows is", first: "The map would be", another: "A new map would be" }[mode];
-    return `${said} at most ${short(Math.exp(epsilon))} times as likely with any one ${unit} in it as without (but for δ = ${power(delta)}).`;
-  }
+  /* A number as people type it: a comma is a decimal point. NaN for everything else, so that nothing is read as another number. */
+  const number = (typed) => (/^\s*(\d+[.,]?\d*|[.,]\d+)\s*$/.test(typed) ? Number(typed.replace(",", ".")) : NaN);
 
-  /* Of an epsilon that was typed and is not on the slider. */
-  const beyond = (used, { least, most }) => `ε goes from ${least} to ${most} here: ${used} is used. `;
+  /* Why a text is no ε of this page, for the line below its box; empty if it is one. */
+  function fault(typed, used, { least, most }) {
+    const value = number(typed);
+    if (value >= least && value <= most) return "";
+    const problem = Number.isNaN(value) ? "This is not a number" : `ε goes from ${least} to ${most} here`;
+    return `${problem}: ε = ${used} is kept. Type a number such as 0.5 or 0,5. `;
+  }
 
   function published({ draws, release }) {
     return `release ${draws}, ε = ${short(release.epsilon)}, σ = ${short(release.sigma)}`;
@@ -76,5 +79,5 @@ const HushWords = (() => {
     ];
   }
 
-  return { TITLES, short, fixed, whole, power, sensitivity, guarantee, beyond, published, budget, release, caps, certificate };
+  return { TITLES, short, fixed, whole, power, sensitivity, number, fault, published, budget, release, caps, certificate };
 })();

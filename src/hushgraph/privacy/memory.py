@@ -1,0 +1,94 @@
+"""What this machine remembers of ledgers: the heads it has seen, and which ledger is at a path or for a name.
+
+The memory is a folder of small text files that only grow, one line at a time: `HUSHGRAPH_STATE`, or hushgraph's folder in the user's
+state. It shows that a ledger was rolled back, rewritten, or replaced by another one. A machine that never saw the ledger has no
+such memory.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from pathlib import Path
+
+from hushgraph.privacy.chain import KEEP, Chain, LedgerError, LedgerTampered
+
+
+def witnessed(identity: str) -> list[tuple[int, str]]:
+    """Return each (entry, head) of a ledger that this machine has seen."""
+    found = [re.fullmatch("([0-9]{1,15}) ([0-9a-f]{64})", line) for line in _lines(f"{identity}.heads")]
+    return [(int(match[1]), match[2]) for match in found if match]
+
+
+def remember(chain: Chain, path: Path) -> None:
+    """Remember the head of a ledger, and that this ledger is the one at `path` and the one for its names."""
+    names = _file_of_names(chain.dataset, chain.unit, chain.adjacency)
+    notes = {f"{chain.identity}.heads": f"{chain.entry} {chain.head}", _file_of_path(path): chain.identity, names: chain.identity}
+    for file, line in notes.items():
+        if _lines(file)[-1:] != [line]:
+            _append(file, line)
+
+
+def check_path(path: Path, identity: str, replaces: str | None = None) -> None:
+    """Refuse a ledger at a path where this machine has seen another one that was spent from."""
+    other = _spent_ledger(_file_of_path(path))
+    if other not in (None, identity, replaces):
+        msg = (
+            f"the ledger {path.name} was replaced by another one: this machine has seen ledger {other} at this path, with spending, "
+            f"and the file is ledger {identity}; {KEEP}; if its owner replaced it on purpose, say so once with "
+            f"Ledger.open(path, replaces={other!r})"
+        )
+        raise LedgerTampered(msg)
+
+
+def check_names(dataset: str, unit: str, adjacency: str, replaces: str | None) -> None:
+    """Refuse a second budget for the same data set, unit and adjacency, unless it names the ledger that it replaces."""
+    other = _spent_ledger(_file_of_names(dataset, unit, adjacency))
+    if other not in (None, replaces):
+        msg = (
+            f"this machine has seen ledger {other} for dataset={dataset!r}, unit={unit!r}, adjacency={adjacency!r}, with spending: a "
+            "second ledger would give the same people a second budget; go on with that ledger (ledger.renew(...) starts a new "
+            "period), use another dataset name for other people's data, or, to replace it on purpose, pass "
+            f"replaces={other!r}, which the new ledger and its certificates will say"
+        )
+        raise LedgerError(msg)
+
+
+def _spent_ledger(file: str) -> str | None:
+    """Return the ledger that `file` names last, if this machine has seen more of it than its creation."""
+    identity = next(iter(_lines(file)[-1:]), None)
+    return identity if identity is not None and any(entry > 1 for entry, _ in witnessed(identity)) else None
+
+
+def _file_of_path(path: Path) -> str:
+    return f"path-{hashlib.sha256(os.fsencode(os.path.realpath(path))).hexdigest()}.ledgers"
+
+
+def _file_of_names(*names: str) -> str:
+    return f"names-{hashlib.sha256(json.dumps(names).encode()).hexdigest()}.ledgers"
+
+
+def _folder() -> Path:
+    chosen, home = os.environ.get("HUSHGRAPH_STATE"), os.environ.get("LOCALAPPDATA" if os.name == "nt" else "XDG_STATE_HOME")
+    state = Path(chosen) if chosen else (Path(home) if home else Path.home() / ".local" / "state") / "hushgraph"
+    return state / "ledgers"
+
+
+def _lines(file: str) -> list[str]:
+    """Return the complete lines of a file of the memory; a last line without its end is what a crash left."""
+    try:
+        return (_folder() / file).read_bytes().decode(errors="replace").split("\n")[:-1]
+    except (OSError, RuntimeError):  # nothing seen yet, or no home; `remember` fails too if it cannot write
+        return []
+
+
+def _append(file: str, line: str) -> None:
+    folder = _folder()
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / file).open("a+b") as stream:
+        if stream.seek(0, os.SEEK_END):
+            stream.seek(-1, os.SEEK_END)
+        cut = b"" if stream.read(1) in (b"", b"\n") else b"\n"  # ends the partial line of a crash
+        stream.write(cut + f"{line}\n".encode())

@@ -1,0 +1,6 @@
+BEGIN TRANSACTION;
+CREATE TABLE entries (entry INTEGER PRIMARY KEY, fields TEXT NOT NULL, head TEXT NOT NULL);
+INSERT INTO "entries" VALUES(1,'{"adjacency":"add-remove","dataset":"trips","delta":"0x1.0c6f7a0b5ed8dp-20","entry":1,"epsilon":"0x1.0000000000000p+1","format":1,"identity":"909154d7c106db169cf25d53658edb3c","keyed":false,"kind":"create","note":null,"period":"May","time":"2026-11-17T09:21:08+00:00","unit":"person"}','c7c77925854c71b78eef6a7b57c3fc38509224d9b86ac7910f2c5f8373811807');
+INSERT INTO "entries" VALUES(2,'{"delta":"0x1.0c6f7a0b5ed8dp-20","entry":2,"epsilon":"0x1.0000000000000p-1","kind":"charge","mu_squared":"0.0154023362271876546308209521377511930336250211601563999622081","note":"a map","period":"May","sensitivity_squared":"2","sigma":"0x1.6ca56c7ea5019p+3","time":"2026-11-17T09:21:08+00:00"}','9d84f703939cbefeae103d598dbf5afd58b48b5cc554e09e94470f95afa918bb');
+INSERT INTO "entries" VALUES(3,'{"delta":"0x1.0c6f7a0b5ed8dp-20","entry":3,"epsilon":"0x1.999999999999ap-4","kind":"charge","mu_squared":"0.0155023362271876546308209521377511930336250211601563999622081","note":null,"period":"May","sensitivity_squared":"1","sigma":"0x1.9000000000000p+6","time":"2026-11-17T09:21:09+00:00"}','cca6bae034acdbdf29549e370f8e396d4cea724723f60093f7cc734e9b3af8dc');
+COMMIT;

@@ -1,0 +1,223 @@
+"""Errors carry what they refer to as data: Python and the commands each use their own words, and nobody's values are reworded."""
+
+from __future__ import annotations
+
+import ast
+import pickle
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from typer.main import get_command
+from typer.testing import CliRunner
+
+import hushgraph
+from hushgraph._errors import HushgraphError, InputError, PathError, Reference, Sentence, argument
+from hushgraph.checks import choose, shown
+from hushgraph.cli import app
+from hushgraph.cli.failures import in_options, options_of, sentence_of
+from hushgraph.io import read_graph, read_signal
+
+SOURCES = sorted(Path(hushgraph.__file__).parent.rglob("*.py"))
+LOOKALIKES = [
+    "sigma=2", "{sigma}", "{sigma=}", "{}", "{!r}", "{", "}", "max_nodes", "--sigma", "weight=False", "missing_ok=True", "Ledger.create(path)",
+    "denoise()", "pass cupy.asnumpy(x)", "key=", "=", "crs='lonlat'", "%s", "\\1", "é",
+]  # fmt: skip
+texts = st.lists(st.sampled_from(LOOKALIKES) | st.text("ab_=-{}.()' ", max_size=4), min_size=1, max_size=4).map("".join)
+TEMPLATE = "{sigma} and {max_nodes=}{} or {weight=False}; got {!r} in {}; see {Ledger.create(path, ...)}"
+
+
+def commands(group=None, before=()):
+    """All commands, in words."""
+    for name, command in (get_command(app) if group is None else group).commands.items():
+        inner = hasattr(command, "commands")
+        yield from commands(command, (*before, name)) if inner else [" ".join((*before, name))]
+
+
+COMMANDS = sorted(commands())
+
+
+# ---- values stay as they are ------------------------------------------------------------------------------------------
+
+
+@given(first=texts, second=texts, third=texts)
+@example(first="sigma=2", second="{sigma}", third="data/sigma=2/streets.csv")
+def test_values_are_never_taken_for_references(first, second, third):
+    text = Sentence(TEMPLATE, first, second, third)
+    assert text == f"sigma and max_nodes={first} or weight=False; got {second!r} in {third}; see Ledger.create(path, ...)"
+    blank = " " * (f"{first} "[0] not in " ,;.:)")
+    said = f"sigma and --max-nodes{blank}{first} or --unweighted; got {second!r} in {third}; see hushgraph budget create"
+    assert in_options(text, "release") == said, "release has no --sigma"
+
+
+@given(name=texts.filter(lambda text: text.strip(" .")))
+def test_paths_are_printed_as_they_are(tmp_path_factory, name):
+    path = tmp_path_factory.getbasetemp() / name / "streets.csv"
+    with pytest.raises(FileNotFoundError) as missing:
+        read_graph(path)
+    assert str(path) in str(missing.value)
+    for command in ("info", "denoise", "release", "explore", "plan-release"):
+        assert str(path) in sentence_of(missing.value, command)[0]
+
+
+@given(name=texts.filter(str.strip))
+def test_names_of_columns_are_printed_as_they_are(tmp_path_factory, name):
+    graph, path = hushgraph.datasets.path(3), tmp_path_factory.getbasetemp() / "values.csv"
+    path.write_text("node,value\n0,1\n1,2\n2,3\n")
+    with pytest.raises(ValueError, match="must have one column") as absent:
+        read_signal(path, graph, columns=[name + "?"])
+    assert f"one column {shown(name + '?')};" in str(absent.value)
+    said = sentence_of(absent.value, "denoise")[0]
+    assert said == str(absent.value).removesuffix("say columns= and label=") + "say --column and --label"
+
+
+@given(value=texts)
+def test_a_refused_value_is_printed_as_it_is(value):
+    with pytest.raises(ValueError, match="method must be one of") as refused:
+        choose("method", value + "?", ("auto",))
+    got = str(refused.value).removeprefix("method ")
+    assert sentence_of(refused.value, "denoise") == (f"--method {got}", 2)
+    assert sentence_of(refused.value, "info") == (f"method {got}", 2), "it has no such option"
+
+
+@pytest.mark.parametrize("command", ["info", "denoise", "release"])
+def test_a_folder_named_like_an_argument(tmp_path, command):
+    path = tmp_path / "sigma=2" / "max_nodes=3" / "streets.csv"
+    files = {"info": [path], "denoise": [path, "signal.csv", "-o", tmp_path / "x.csv"], "release": ["trips.csv", path]}[command]
+    options = ["--epsilon", 1, "--ledger", tmp_path / "b.db", "-o", tmp_path / "out"] if command == "release" else []
+    if command == "release":
+        hushgraph.privacy.Ledger.create(
+            tmp_path / "b.db", dataset="d", unit="person", adjacency="add-remove", epsilon=2, delta=1e-6
+        )
+        options += ["--public-graph", "--max-nodes", 1, "--max-per-node", 1]
+    done = CliRunner().invoke(app, [str(word) for word in (command, *files, *options)])
+    assert done.exit_code == 2
+    assert f"the graph {path} does not exist" in done.output
+
+
+# ---- what is referred to exists ---------------------------------------------------------------------------------------
+
+
+def sentences_in(source: str):
+    """(line, template, number of values) of each Sentence that a source makes; the template is None where it is not written there."""
+    tree = ast.parse(source)
+    shared = {name: value for _, name, value in assigned_in(tree)}
+    for function in [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.Module)]:
+        local = list(assigned_in(function))
+        for node in _own(function):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Sentence":
+                first = node.args[0]
+                if isinstance(first, ast.Name):  # the latest assignment before, or that of the module
+                    before = [value for line, name, value in local if name == first.id and line < node.lineno]
+                    first = before[-1] if before else shared.get(first.id)
+                known = isinstance(first, ast.Constant) and isinstance(first.value, str)
+                starred = any(isinstance(value, ast.Starred) for value in node.args)
+                yield node.lineno, first.value if known and not starred and not node.keywords else None, len(node.args) - 1
+
+
+def assigned_in(function):
+    for node in _own(function):
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            yield node.lineno, node.targets[0].id, node.value
+
+
+def _own(function):
+    """The nodes of a function in their order, without those of functions in it."""
+    for node in ast.iter_child_nodes(function):
+        if not isinstance(node, ast.FunctionDef | ast.Lambda):
+            yield node
+        if not isinstance(node, ast.FunctionDef):
+            yield from _own(node)
+
+
+def faults_in(source: str):
+    for line, template, values in sentences_in(source):
+        if template is None:
+            yield line, "the template must be a literal beside it"
+            continue
+        fields = re.findall(r"\{(.*?)\}", template)
+        references = [Reference(field) for field in fields if field[:1] not in ("", ":", "!")]
+        if len(fields) - len(references) != values or re.sub(r"\{.*?\}", "", template).strip("{}") != re.sub(
+            r"\{.*?\}", "", template
+        ):
+            yield line, f"{len(fields) - len(references)} places for {values} values"
+        for reference in references:
+            if all(in_options(Sentence.of((reference,)), command) == reference for command in COMMANDS):
+                yield line, f"no command has anything for {reference}"
+
+
+def test_every_sentence_is_well_formed_and_refers_to_what_some_command_has():
+    found = {path.name: list(faults_in(path.read_text())) for path in SOURCES if path.name != "_errors.py"}
+    assert not {name: faults for name, faults in found.items() if faults}
+    assert sum(len(list(sentences_in(path.read_text()))) for path in SOURCES) > 50, "they are found at all"
+
+
+@pytest.mark.parametrize(
+    ("source", "fault"),
+    [
+        ("Sentence(f'{name} is wrong')", "literal"),
+        ("def f():\n    msg = 'a' + b\n    raise InputError(Sentence(msg))", "literal"),
+        ("Sentence('{} and {}', 1)", "2 places for 1 values"),
+        ("Sentence('{sigma', 1)", "0 places for 1 values"),
+        ("Sentence('say {colour=}')", "no command has anything for colour="),
+        ("Sentence('call {dance()}')", "no command has anything for dance()"),
+    ],
+)
+def test_faults_of_sentences_are_found(source, fault):
+    assert [words for _, words in faults_in(source) if fault in words]
+
+
+def every_reference():
+    for path in SOURCES:
+        for _, template, _ in sentences_in(path.read_text()):
+            fields = re.findall(r"\{(.*?)\}", template or "")
+            yield from (field for field in fields if field[:1] not in ("", ":", "!"))
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_names_only_options_that_exist(command):
+    for text in sorted({*every_reference(), "pass cupy.asnumpy(noisy)"}):
+        words = in_options(Sentence.of((Reference(text),)), command)
+        there = command
+        if words != text and words.startswith("hushgraph "):
+            there = max((name for name in COMMANDS if words.removeprefix("hushgraph ").startswith(name)), key=len)
+        if words == "leave --device gpu out":
+            there = "denoise"
+        options = re.findall(r"--[a-z-]+", words) if words != text else []
+        assert options_of(there).issuperset(options), (text, words)
+
+
+def test_terminals_are_opened_by_the_names_of_commands():
+    """Else nobody could tell which options they have."""
+    opened = {name for path in SOURCES for name in re.findall(r'open_terminal\("([^"]*)"', path.read_text())}
+    assert opened == set(COMMANDS)
+
+
+# ---- the errors themselves --------------------------------------------------------------------------------------------
+
+
+def test_errors_travel_with_what_they_refer_to():
+    error = pickle.loads(pickle.dumps(InputError(Sentence("give {max_nodes=}; got {}", "{x=}"))))
+    assert str(error) == "give max_nodes=; got {x=}"
+    assert sentence_of(error, "release") == ("give --max-nodes; got {x=}", 2)
+
+
+def test_errors_of_the_system_keep_their_number():
+    error = PathError(98, Sentence("port {} is taken; leave {port=} out", 80))
+    assert (error.errno, sentence_of(error, "explore")[0]) == (98, "port 80 is taken; leave --port out")
+
+
+def test_sentences_within_sentences_keep_their_references():
+    text = Sentence("{}: {}, {}", "a{b}", Sentence("say {label=}{!r}", "c"), argument("sigma"))
+    assert (text, in_options(text, "denoise")) == ("a{b}: say label='c', sigma", "a{b}: say --label 'c', --sigma")
+    assert not isinstance(argument("edge attribute 'x'"), Reference)
+
+
+def test_every_own_error_is_also_one_that_callers_know():
+    def below(kind):
+        return {kind}.union(*map(below, kind.__subclasses__()))
+
+    known = (ValueError, TypeError, RuntimeError, ArithmeticError, ImportError, OSError)
+    assert all(issubclass(kind, known) for kind in below(HushgraphError) - {HushgraphError})
