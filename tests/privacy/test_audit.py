@@ -36,7 +36,13 @@ def _released(folder, count, epsilon):
         graph, np.full((NODES, WINDOWS), count), unit="person", adjacency="add-remove", sensitivity=1, windows=range(WINDOWS + 1)
     )
     ledger = Ledger.create(
-        folder / f"{count}.db", dataset="audit", unit="person", adjacency="add-remove", epsilon=50, delta=DELTA, weak_guarantee=True
+        folder / f"{count}.db",
+        dataset=f"{count} events",
+        unit="person",
+        adjacency="add-remove",
+        epsilon=50,
+        delta=DELTA,
+        weak_guarantee=True,
     )
     return release(counts, epsilon=epsilon, delta=DELTA, ledger=ledger, public_graph=True)
 
