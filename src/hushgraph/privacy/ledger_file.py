@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from hushgraph._errors import Sentence
 from hushgraph.privacy.chain import KEEP, LedgerError, LedgerTampered
 
 SCHEMA = "CREATE TABLE entries (entry INTEGER PRIMARY KEY, fields TEXT NOT NULL, head TEXT NOT NULL)"
@@ -19,8 +20,8 @@ PATIENCE = 60.0  # seconds to wait for another process
 def transaction(path: Path, begin: str, refusal: str = "") -> Iterator[sqlite3.Connection]:
     """One connection and one transaction, committed durably if the block ends well; an existing file only."""
     if not os.path.isfile(path):
-        msg = f"{refusal}there is no ledger {path}; check the path, or make one with Ledger.create(path, ...)"
-        raise LedgerError(msg)
+        msg = "{}there is no ledger {}; check the path, or make one with {Ledger.create(path, ...)}"
+        raise LedgerError(Sentence(msg, refusal, path))
     try:
         connection = sqlite3.connect(f"{path.as_uri()}?mode=rw", uri=True, timeout=PATIENCE, isolation_level=None)
         try:
@@ -53,8 +54,7 @@ def new_file(path: Path) -> Iterator[Path]:
         yield draft
         os.link(draft, path)
     except FileExistsError as error:
-        msg = f"{path} exists already; use it with Ledger.open(path), or choose another name"
-        raise LedgerError(msg) from error
+        raise LedgerError(Sentence("{} exists already; use it with {Ledger.open(path)}, or choose another name", path)) from error
     except OSError as error:
         msg = f"the ledger {path} cannot be created: {error.strerror}; its folder must exist, be writable and allow hard links"
         raise LedgerError(msg) from error
