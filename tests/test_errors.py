@@ -292,6 +292,29 @@ def test_every_own_error_is_also_one_that_callers_know():
     assert all(issubclass(kind, known) for kind in below(HushgraphError) - {HushgraphError})
 
 
+def test_sentences_are_not_put_into_f_strings():
+    """There they would lose what they refer to."""
+    trees = {path.name: ast.parse(path.read_text()) for path in SOURCES}
+    names = {
+        target.id
+        for tree in trees.values()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and getattr(node.value.func, "id", "") == "Sentence"
+        for target in node.targets
+        if isinstance(target, ast.Name) and target.id.isupper()
+    }
+    assert "KEEP" in names
+    within = [
+        (file, part.value.id)
+        for file, tree in trees.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.JoinedStr)
+        for part in node.values
+        if isinstance(part, ast.FormattedValue) and isinstance(part.value, ast.Name) and part.value.id in names
+    ]
+    assert not within
+
+
 def builtin_errors_in(source: str):
     """(line, class) of each error of Python's own that a source makes with a text."""
     for node in ast.walk(ast.parse(source)):

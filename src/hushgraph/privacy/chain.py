@@ -33,7 +33,9 @@ from hushgraph.privacy.calibration import (
 )
 
 _START = "0" * 64  # what the first entry is linked to
-KEEP = "put the newest good copy back; without one, start again with Ledger.create, less what the certificates say was spent"
+KEEP = Sentence(
+    "put the newest good copy back; without one, start again with {Ledger.create}, less what the certificates say was spent"
+)
 _SHOWN: dict[str, Callable | None] = {
     "entry": None,
     "kind": None,
@@ -197,21 +199,20 @@ def verified(name: str, rows: list[tuple], *, key: bytes | None, known: Chain | 
     chain, (start, previous) = known, (known.entry, known.head) if tail and known is not None else (0, _START)
     for number, (entry, fields, head) in enumerate(rows, start + 1):
         if entry != number or not isinstance(fields, str) or not isinstance(head, str):
-            msg = f"the ledger {name} was edited: entry {number} is missing or no entry; {KEEP}"
-            raise LedgerTampered(msg)
+            raise LedgerTampered(Sentence("the ledger {} was edited: entry {} is missing or no entry; {}", name, number, KEEP))
         if number == 1:
             _check_key(name, fields, key)
         if not hmac.compare_digest(link(key, previous, fields).encode(), head.encode()):
             other = "the key is another one, or " if key is not None and number == 1 else ""
-            msg = f"{other}the ledger {name} was edited: entry {number} is not what was written; {KEEP}"
-            raise LedgerTampered(msg)
+            msg = "{}the ledger {} was edited: entry {} is not what was written; {}"
+            raise LedgerTampered(Sentence(msg, other, name, number, KEEP))
         previous = head
         if known is None or number > known.entry:
             try:
                 chain = grown(chain, fields, head)
             except (KeyError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError) as error:
-                msg = f"the ledger {name} was rewritten: entry {number} makes no sense; {KEEP}"
-                raise LedgerTampered(msg) from error
+                msg = "the ledger {} was rewritten: entry {} makes no sense; {}"
+                raise LedgerTampered(Sentence(msg, name, number, KEEP)) from error
     if chain is None:
         msg = "{} has no entries: its creation was interrupted, or goes on; if nobody is at it, delete it and use {Ledger.create}"
         raise LedgerError(Sentence(msg, name))
@@ -224,9 +225,8 @@ def check_seen(name: str, rows: list[tuple], seen: list[tuple[int, str]], who: s
         now = rows[entry - since][2] if 0 <= entry - since < len(rows) else None
         if now != head:
             state = "the file lacks" if now is None else "is another one in the file"
-            entry_seen = f"entry {entry} ({head[:16]}...), which {state}"
-            msg = f"the ledger {name} was rolled back or rewritten: {who} has seen {entry_seen}; {KEEP}"
-            raise LedgerTampered(msg)
+            msg = "the ledger {} was rolled back or rewritten: {} has seen entry {} ({}...), which {}; {}"
+            raise LedgerTampered(Sentence(msg, name, who, entry, head[:16], state, KEEP))
 
 
 def next_entry(chain: Chain | None, key: bytes | None, **fields) -> tuple[str, Chain]:

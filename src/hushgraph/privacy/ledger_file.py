@@ -41,8 +41,7 @@ def transaction(path: Path, begin: str, refusal: str = "") -> Iterator[sqlite3.C
         msg = f"{refusal}the ledger {path} cannot be used now: {error}; make room or give access, and try again"
         raise LedgerError(msg) from error
     except sqlite3.DatabaseError as error:
-        msg = f"{refusal}{path} is no ledger, or is damaged: {error}; {KEEP}"
-        raise LedgerTampered(msg) from error
+        raise LedgerTampered(Sentence("{}{} is no ledger, or is damaged: {}; {}", refusal, path, error, KEEP)) from error
 
 
 @contextmanager
@@ -66,7 +65,7 @@ def rows_of(path: Path, connection: sqlite3.Connection, *, since: int = -(2**63)
     """All entries from entry `since` on; a file with other tables, or with triggers, is none of ours."""
     schema = connection.execute("SELECT type, name, sql FROM sqlite_master").fetchall()
     if schema and schema != [("table", "entries", SCHEMA)]:
-        msg = f"{path} is an SQLite file, but no ledger, or its tables were altered; check the path; {KEEP}"
-        raise LedgerTampered(msg)
+        msg = "{} is an SQLite file, but no ledger, or its tables were altered; check the path; {}"
+        raise LedgerTampered(Sentence(msg, path, KEEP))
     chosen = "SELECT entry, fields, head FROM entries WHERE entry >= ? ORDER BY entry"
     return connection.execute(chosen, (since,)).fetchall() if schema else []
