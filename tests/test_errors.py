@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import pickle
 import re
 from pathlib import Path
@@ -19,6 +20,7 @@ from hushgraph.checks import choose, shown
 from hushgraph.cli import app
 from hushgraph.cli.failures import in_options, options_of, sentence_of
 from hushgraph.io import read_graph, read_signal
+from hushgraph.privacy import Ledger, LedgerError
 
 SOURCES = sorted(Path(hushgraph.__file__).parent.rglob("*.py"))
 LOOKALIKES = [
@@ -95,6 +97,73 @@ def test_a_folder_named_like_an_argument(tmp_path, command):
     done = CliRunner().invoke(app, [str(word) for word in (command, *files, *options)])
     assert done.exit_code == 2
     assert f"the graph {path} does not exist" in done.output
+
+
+def spoken(*words) -> tuple[int, str]:
+    """Exit code and output of a command."""
+    done = CliRunner().invoke(app, [str(word) for word in words])
+    return done.exit_code, done.output
+
+
+NAMES = {"unit": "person", "adjacency": "add-remove", "epsilon": 2, "delta": 1e-6}
+BOUNDED = ("--unit", "person", "--max-nodes", 1, "--max-per-node", 1)
+
+
+@pytest.mark.parametrize("command", ["release", "check", "verify", "budget show"])
+def test_ledgers_and_events_named_like_arguments(tmp_path, command):
+    place = tmp_path / "sigma=2" / "{max_nodes=3}" / "Ledger.create(path, ...)"
+    place.mkdir(parents=True)
+    streets, budget, lost = place / "streets.csv", place / "replaces=.db", place / "key=.db"
+    streets.write_text("source,target\n0,1\n1,2\n")
+    (place / "trips.csv").write_text("person,unit=,node\np1,a,0\n")
+    Ledger.create(budget, dataset="dataset={unit=}", **NAMES)
+    words = {
+        "release": ("release", place / "trips.csv", streets, *BOUNDED, "--epsilon", 1, "--public-graph", "-o", place / "out"),
+        "check": ("check", place / "trips.csv", streets, *BOUNDED),
+        "verify": ("verify", place, streets),
+        "budget show": ("budget", "show"),
+    }[command]
+    if command != "check":
+        code, said = spoken(*words, *([lost] if command == "budget show" else ["--ledger", lost]))
+        assert (code, f"there is no ledger {lost}; check the path, or make one with hushgraph budget create" in said) == (4, True)
+    if command in ("release", "check"):
+        more = () if command == "check" else ("--ledger", budget, "--dataset", "dataset={unit=}")
+        code, said = spoken(*words, *more, "--node", "{node=}")
+        assert (code, "the events have no column '{node=}' among their 3 columns" in said) == (2, True)
+        (place / "trips.csv").unlink()
+        assert spoken(*words, *more, "--node", "node")[0] == 2
+    if command == "release":
+        code, said = spoken(*words, "--ledger", budget, "--dataset", "unit=")
+        assert "the ledger replaces=.db is for --dataset 'dataset={unit=}'; got 'unit='; open" in said
+
+
+def test_a_replaced_ledger_is_told_in_the_words_of_commands(tmp_path):
+    first = Ledger.create(tmp_path / "unit=.db", dataset="replaces={unit=}", **NAMES)
+    first.charge(epsilon=1, delta=1e-6, sensitivity_squared=1, sigma=10)
+    with pytest.raises(LedgerError) as second:
+        Ledger.create(tmp_path / "b.db", dataset="replaces={unit=}", **NAMES)
+    said = "for dataset='replaces={unit=}', unit='person', adjacency='add-remove', with spending"
+    assert said in str(second.value)
+    assert f"pass replaces={first.identity!r}, which" in str(second.value)
+    told, code = sentence_of(second.value, "budget create")
+    assert code == 4
+    assert "for --dataset 'replaces={unit=}', --unit 'person', --adjacency 'add-remove', with spending" in told
+    assert "hushgraph budget renew starts a new period" in told
+    assert f"pass --replaces {first.identity!r}, which" in told
+    Ledger.create(tmp_path / "b.db", dataset="other", **NAMES)
+    (tmp_path / "b.db").replace(tmp_path / "unit=.db")
+    with pytest.raises(LedgerError, match=rf"say so once with Ledger\.open\(path, replaces='{first.identity}'\)$") as replaced:
+        Ledger.open(tmp_path / "unit=.db")
+    told, _ = sentence_of(replaced.value, "release")
+    assert told.startswith("the ledger unit=.db was replaced")
+    assert told.endswith(f"say so once with hushgraph budget show --replaces {first.identity!r}")
+
+
+def test_a_weak_guarantee_is_asked_for_by_its_option(tmp_path):
+    code, said = spoken(
+        "budget", "create", tmp_path / "b.db", "--dataset", "d", "--unit", "person", "--adjacency", "add-remove", "--epsilon", 50
+    )
+    assert (code, "or say --weak-guarantee if that is what you want" in said) == (2, True)
 
 
 # ---- what is referred to exists ---------------------------------------------------------------------------------------
@@ -221,3 +290,50 @@ def test_every_own_error_is_also_one_that_callers_know():
 
     known = (ValueError, TypeError, RuntimeError, ArithmeticError, ImportError, OSError)
     assert all(issubclass(kind, known) for kind in below(HushgraphError) - {HushgraphError})
+
+
+def test_sentences_are_not_put_into_f_strings():
+    """There they would lose what they refer to."""
+    trees = {path.name: ast.parse(path.read_text()) for path in SOURCES}
+    names = {
+        target.id
+        for tree in trees.values()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and getattr(node.value.func, "id", "") == "Sentence"
+        for target in node.targets
+        if isinstance(target, ast.Name) and target.id.isupper()
+    }
+    assert "KEEP" in names
+    within = [
+        (file, part.value.id)
+        for file, tree in trees.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.JoinedStr)
+        for part in node.values
+        if isinstance(part, ast.FormattedValue) and isinstance(part.value, ast.Name) and part.value.id in names
+    ]
+    assert not within
+
+
+def builtin_errors_in(source: str):
+    """(line, class) of each error of Python's own that a source makes with a text."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and (node.args or node.keywords):
+            kind = getattr(builtins, node.func.id, None)
+            if isinstance(kind, type) and issubclass(kind, Exception) and not issubclass(kind, Warning):
+                yield node.lineno, node.func.id
+
+
+def test_no_error_of_pythons_own_is_given_a_text():
+    """Commands would not show it: they cannot know that it quotes no data."""
+    found = [(path.name, kind) for path in SOURCES for _, kind in builtin_errors_in(path.read_text())]
+    assert found == [("contents.py", "AttributeError")], "what hasattr and from ... import understand, and nothing else"
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["raise ValueError('a')", "def f():\n    return OSError(2, 'a')", "raise KeyError(name) from None", "error = TypeError(msg)"],
+)
+def test_errors_of_pythons_own_are_found(source):
+    assert len(list(builtin_errors_in(source))) == 1
+    assert not list(builtin_errors_in("raise ValueError\nraise InputError('a')\nwarn(UserWarning('a'))"))

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from hushgraph._errors import InputError, Sentence
 from hushgraph.arrays import namespace, on_device, on_host
 from hushgraph.candidates import Group
 from hushgraph.columns import Observation
@@ -166,8 +167,7 @@ def _estimate(graph: Graph, filters: Filters | None, y: np.ndarray, noise: Noise
 def _counts(graph: Graph, y: np.ndarray, noise: Noise, timings: dict, done: float = 0.0) -> CountsEstimate:
     reason = why_not(graph)
     if reason is not None:
-        msg = f"method='counts' cannot be used here: {reason}; use method='auto'"
-        raise ValueError(msg)
+        raise InputError(Sentence("{method='counts'} cannot be used here: {}; use {method='auto'}", reason))
     with timed(timings, "counts", done, 1.0):
         return counts_estimate(graph, y, np.sqrt(noise.variance) if noise.per_node is None else noise.per_node)
 

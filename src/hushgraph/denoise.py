@@ -10,6 +10,7 @@ from typing import Literal, get_args
 import numpy as np
 from scipy.sparse.linalg import cg
 
+from hushgraph._errors import InputError, Sentence
 from hushgraph.arrays import beside, namespace, on_device
 from hushgraph.auto import Combined, denoise_combined
 from hushgraph.checks import (
@@ -145,13 +146,13 @@ def denoise(
     settings = replace(settings, frame=frame, weights=weights)
     paths = _column_graphs(columns, noisy, values)
     if paths and method == "counts":
-        msg = (
-            "method='counts' takes each column by itself: say columns='separate', or method='auto' for columns that belong together"
-        )
-        raise ValueError(msg)
+        msg = "{method='counts'} takes each column by itself: say {columns='separate'}, or {method='auto'} for columns that belong together"
+        raise InputError(Sentence(msg))
     if paths and (frame is not None or weights is not None):
-        msg = "frame= and weights= do not go with columns=, which denoises on a product graph; denoise on graph.product(...) itself"
-        raise ValueError(msg)
+        msg = (
+            "frame= and weights= do not go with {columns=}, which denoises on a product graph; denoise on graph.product(...) itself"
+        )
+        raise InputError(Sentence(msg))
     with watching(checked_watcher(progress)):
         if paths:
             result = _denoise_together(graph, paths, values, sigma, settings, timings, missing)
@@ -167,9 +168,8 @@ def denoise(
 
 def _refuse_on_device(method: Method, missing: Missing) -> None:
     if missing != "error" or method in _ON_HOST:
-        wish = f"missing={missing!r}" if missing != "error" else f"method={method!r}"
-        msg = f"{wish} is worked on by the processor only: pass cupy.asnumpy(noisy)"
-        raise ValueError(msg)
+        wish = Sentence("{missing=}{!r}", missing) if missing != "error" else Sentence("{method=}{!r}", method)
+        raise InputError(Sentence("{} is worked on by the processor only: {pass cupy.asnumpy(noisy)}", wish))
 
 
 def _finished(signal: np.ndarray, nonnegative: bool, integer: bool) -> np.ndarray:
@@ -187,7 +187,7 @@ def _denoise_values(graph, values, sigma, settings, timings, missing) -> Denoise
     if known.any():
         return _denoise_around(graph, values, sigma, settings, timings, known, missing)
     msg = "the signal has no value at all: every node is missing in at least one column"
-    raise ValueError(msg)
+    raise InputError(msg)
 
 
 def _column_graphs(columns, noisy, values: np.ndarray) -> list[Graph]:
@@ -198,7 +198,7 @@ def _column_graphs(columns, noisy, values: np.ndarray) -> list[Graph]:
     if isinstance(columns, Graph):
         if values.ndim != 2 or columns.n != m:
             msg = f"columns= needs a graph with a node per column; got {columns.n} nodes for values of shape {values.shape}"
-            raise ValueError(msg)
+            raise InputError(msg)
         return [columns]
     if choose("columns", columns, get_args(Columns)) == "separate" or m == 1:
         return []
@@ -252,7 +252,7 @@ def _denoise_around(graph, values, sigma, settings, timings, known, missing) -> 
     """Denoise on the nodes that have values, and put the result back."""
     if settings.frame is not None or settings.weights is not None:
         msg = "frame= and weights= do not go with missing values: the graph shrinks to the nodes that have them"
-        raise ValueError(msg)
+        raise InputError(msg)
     settings = settings if settings.groups is None else replace(settings, groups=settings.groups[known])
     kept_sigma = sigma[known] if isinstance(sigma, np.ndarray) else sigma
     part = graph.latest("nodes with values", (known.tobytes(),), lambda: graph.subgraph(known))
@@ -276,7 +276,9 @@ def _denoise_known(graph, values, sigma, settings: Settings, timings) -> Denoise
     estimated = bool(notes)
     if on_device(values) and settings.method == "auto" and settings.nonnegative:
         notes.append(
-            "method='counts', which helps where values cannot be negative, is not asked on a GPU; pass cupy.asnumpy(noisy) for it"
+            Sentence(
+                "{method='counts'}, which helps where values cannot be negative, is not asked on a GPU; {pass cupy.asnumpy(noisy)} for it"
+            )
         )
     if settings.method in get_args(Combined):
         result = denoise_combined(graph, values, sigma, settings, timings)
@@ -327,18 +329,18 @@ def _check_fit(settings: Settings) -> None:
     """Refuse arguments that the method would ignore."""
     own = settings.frame is not None or settings.weights is not None
     if own and settings.method in ("sgwt_deep", *get_args(Combined)):
-        msg = f"method={settings.method!r} builds its own frames; with frame= or weights= say method='sgwt_sure'"
-        raise ValueError(msg)
+        msg = "{method=}{!r} builds its own frames; with frame= or weights= say {method='sgwt_sure'}"
+        raise InputError(Sentence(msg, settings.method))
     if settings.method == "sgwt_deep" and settings.level == "global":
-        msg = "method='sgwt_deep' thresholds each scale by itself; with level='global' say method='sgwt_scaled' or 'sgwt_sure'"
-        raise ValueError(msg)
+        msg = "{method='sgwt_deep'} thresholds each scale by itself; with level='global' say {method='sgwt_scaled'} or 'sgwt_sure'"
+        raise InputError(Sentence(msg))
     plain = (settings.rule, settings.beta, settings.level, settings.candidates) == ("james_stein", None, "scale", "all")
     if not plain and settings.method in get_args(Combined):
         msg = f"rule=, beta=, level= and candidates= belong to methods that threshold wavelets: add method='sgwt_deep' or 'sgwt_sure'; method={settings.method!r} has none of them"
-        raise ValueError(msg)
+        raise InputError(msg)
     if settings.refine is not None and settings.method not in ("auto", "let"):
         msg = f"refine= belongs to method='auto' and 'let'; got method={settings.method!r}"
-        raise ValueError(msg)
+        raise InputError(msg)
 
 
 def check_settings(settings: Settings) -> None:
@@ -359,7 +361,7 @@ def check_settings(settings: Settings) -> None:
 def _values_and_sigma(graph: Graph, noisy, sigma, missing: Missing):
     if graph.n == 0:
         msg = "the graph has no nodes: there is nothing to denoise"
-        raise ValueError(msg)
+        raise InputError(msg)
     if isinstance(noisy, Noisy):
         noisy, sigma = noisy.opened(graph, sigma)
     values = graph.align(noisy, missing_ok=missing != "error")
@@ -371,8 +373,8 @@ def _values_and_sigma(graph: Graph, noisy, sigma, missing: Missing):
     sigma = None if sigma is None else checked_sigma(sigma, graph.n)
     sigma = beside(sigma, values) if np.ndim(sigma) else sigma
     if sigma is not None and values.dtype == np.float32 and np.max(sigma) > LARGEST_FLOAT32:
-        msg = f"sigma must be at most {LARGEST_FLOAT32:g} in size for a signal of float32; got {np.max(sigma):g}; use float64, or rescale both"
-        raise ValueError(msg)
+        msg = "{sigma} must be at most {:g} in size for a signal of float32; got {:g}; use float64, or rescale both"
+        raise InputError(Sentence(msg, LARGEST_FLOAT32, np.max(sigma)))
     return values, sigma
 
 
@@ -385,8 +387,8 @@ def _harmonic(graph: Graph, signal, known) -> np.ndarray:
     matrix, right = L[unknown][:, unknown], -(L[unknown][:, known] @ signal[known].astype(np.float64))
     solved = [cg(matrix, b, rtol=1e-10) for b in right.reshape(len(right), -1).T] if unknown.any() else []
     if any(info for _, info in solved):
-        msg = "the missing values could not be filled to 1e-10 (edge weights of very different size?); use missing='drop'"
-        raise ValueError(msg)
+        msg = "the missing values could not be filled to 1e-10 (edge weights of very different size?); use {missing='drop'}"
+        raise InputError(Sentence(msg))
     if solved:
         filled[unknown] = np.stack([values for values, _ in solved], axis=1).reshape(right.shape)
     return filled[~known]

@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 
+from hushgraph._errors import InputError, MissingPackageError
 from hushgraph.checks import by_label, checked_sigma, refuse_device
 from hushgraph.datasets import path
 from hushgraph.denoise import Method, check_settings, denoise
@@ -22,7 +23,7 @@ try:
     from sklearn.utils.validation import check_is_fitted, validate_data
 except ImportError as error:
     msg = "WaveletDenoiser needs scikit-learn 1.6 or newer: pip install --upgrade 'hushgraph[sklearn]'"
-    raise ImportError(msg) from error
+    raise MissingPackageError(msg) from error
 
 
 class WaveletDenoiser(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -89,7 +90,7 @@ class WaveletDenoiser(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.graph_ = path(values.shape[1]) if self.graph is None else checked_graph(self.graph)
         if values.shape[1] != self.graph_.n:
             msg = f"X needs one column per node: expected (n_signals, {self.graph_.n}), got {values.shape}; rows are signals here"
-            raise ValueError(msg)
+            raise InputError(msg)
         order = self._node_columns(X)
         none = {"frame": None, "weights": None, "level": "scale", "candidates": "all"}
         check_settings(Settings(**none, **self._settings()))

@@ -15,6 +15,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse import csgraph
 
+from hushgraph._errors import InputError, InputTypeError, Sentence, StateError
 from hushgraph.adjacency import (
     MAX_NODES,
     Duplicates,
@@ -117,7 +118,7 @@ class Graph:
         n = node_count(pairs, n, labels, coords)
         if len(pairs) and pairs.max() >= n:
             msg = f"edges name node {pairs.max()}, but there are only n={n} nodes (numbered from 0); raise n or renumber"
-            raise ValueError(msg)
+            raise InputError(msg)
         values = None if weights is None else checked_weights(weights, len(pairs))
         rows = symmetric_rows(pairs, values, n, choose("duplicates", duplicates, get_args(Duplicates)))
         return cls(rows, coords=coords, crs=crs, labels=labels)
@@ -189,7 +190,7 @@ class Graph:
         sides = tuple(shape) if np.ndim(as_array(shape)) == 1 else ()
         if len(sides) != 2 or not all(is_count(side, 1) for side in sides) or int(sides[0]) * int(sides[1]) > MAX_NODES:
             msg = f"shape must be (rows, columns), both at least 1; got {str(shape)[:80]}"
-            raise ValueError(msg)
+            raise InputError(msg)
         steps = {4: [(0, 1), (1, 0)], 8: [(0, 1), (1, 0), (1, 1), (1, -1)]}[choose("neighbours", neighbours, (4, 8))]
         rows, columns = map(int, sides)
         number = np.arange(rows * columns).reshape(rows, columns)
@@ -207,10 +208,10 @@ class Graph:
         vertices, faces = checked_real_array("vertices", vertices), as_array(faces, "faces")
         if vertices.ndim != 2:
             msg = f"vertices must be (n, 2) or (n, 3) numbers; got {vertices.shape}"
-            raise ValueError(msg)
+            raise InputError(msg)
         if faces.ndim != 2 or faces.shape[1] < 3:
             msg = f"faces must be (n_faces, 3 or more) vertex numbers; got shape {faces.shape}"
-            raise ValueError(msg)
+            raise InputError(msg)
         pairs = np.stack([faces, np.roll(faces, -1, axis=1)], axis=2).reshape(-1, 2)
         return cls.from_edges(pairs, n=len(vertices), coords=vertices)
 
@@ -235,7 +236,7 @@ class Graph:
         checked_graph(other)
         if self.n * other.n > MAX_NODES:
             msg = f"the product would have {self.n} x {other.n} nodes, more than {MAX_NODES}; use fewer windows or a part of the graph"
-            raise ValueError(msg)
+            raise InputError(msg)
         here, there = sparse.eye_array(self.n, format="csr"), sparse.eye_array(other.n, format="csr")
         matrix = sparse.kron(self.adjacency, there, format="csr") + sparse.kron(here, other.adjacency, format="csr")
         return Graph(sparse.csr_array(matrix))
@@ -304,7 +305,7 @@ class Graph:
         here = gpu.current_device()
         if self.memo.setdefault("device", here) != here:
             msg = f"this graph is on GPU {self.memo['device']}, and CuPy now uses GPU {here}; call graph.free_device() first, or take a copy of the graph for each GPU (copy.copy)"
-            raise RuntimeError(msg)
+            raise StateError(msg)
         key = ("device layout", "combinatorial" if kind == "combinatorial" else "normalized")
         if key not in self.memo:
             self.memo[key] = gpu.prepare(*self.symmetric_parts(kind))
@@ -401,11 +402,11 @@ class Graph:
         if values.ndim not in (1, 2) or values.shape[0] != self.n:
             hint = "; pass Y.T if signals are rows" if values.ndim == 2 and values.shape[1] == self.n else ""
             msg = f"{name} needs one row per node: expected ({self.n},) or ({self.n}, m), got {values.shape}{hint}"
-            raise ValueError(msg)
+            raise InputError(msg)
         if values.ndim == 2 and values.shape[1] == 0:
             msg = f"{name} has no columns: got {values.shape}, where at least one signal is expected"
-            raise ValueError(msg)
-        hint = "; clean them, or see missing='drop' and 'fill' of denoise"
+            raise InputError(msg)
+        hint = Sentence("; clean them, or see {missing='drop'} and 'fill' of denoise")
         return checked_size(name, values, missing_ok=missing_ok, hint=hint, rows=lambda: node_names(self))
 
 
@@ -413,7 +414,7 @@ def checked_graph(graph) -> Graph:
     """`graph`, or an error that says what to pass."""
     if not isinstance(graph, Graph):
         msg = f"graph must be a hushgraph.Graph; got {type(graph).__name__}; build one with Graph.from_edges, from_scipy or from_networkx"
-        raise TypeError(msg)
+        raise InputTypeError(msg)
     return graph
 
 

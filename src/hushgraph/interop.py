@@ -14,6 +14,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse import csgraph
 
+from hushgraph._errors import InputError, InputTypeError
 from hushgraph.adjacency import affinities, label_array, one_of
 from hushgraph.checks import as_array, checked_number, is_number, shown
 from hushgraph.contents import extra
@@ -29,7 +30,7 @@ def networkx_edges(G, *, weight, distance, coords, crs) -> EdgeTable:
     """Names of nodes become labels; the graph's own "crs", which OSMnx sets, says whether places are longitude and latitude."""
     if not (hasattr(G, "nodes") and hasattr(G, "adj")):
         msg = f"from_networkx needs a networkx graph; got {type(G).__name__}"
-        raise TypeError(msg)
+        raise InputTypeError(msg)
     names, hints = list(G.nodes), G.graph
     position = {name: i for i, name in enumerate(names)}
     pairs = np.array([(position[u], position[v]) for u, v in G.edges()], dtype=np.int64).reshape(-1, 2)
@@ -91,19 +92,19 @@ def _without_text(name: str, values: list) -> list:
     msg = (
         f"{name} must be numbers; {wrong} of {len(values)} are other text; name another attribute, or turn them into numbers first"
     )
-    raise ValueError(msg)
+    raise InputError(msg)
 
 
 def igraph_edges(g, *, weight, distance, coords, crs) -> EdgeTable:
     """Vertex names, if any, become labels; and vertex ids, which igraph makes of the node ids of our GraphML."""
     if not (hasattr(g, "get_edgelist") and hasattr(g, "vs")):
         msg = f"from_igraph needs an igraph.Graph; got {type(g).__name__}"
-        raise TypeError(msg)
+        raise InputTypeError(msg)
     pairs, hints = np.array(g.get_edgelist(), dtype=np.int64).reshape(-1, 2), {name: g[name] for name in g.attributes()}
     attribute = _edge_attribute(hints, weight, distance)
     if attribute is not None and attribute not in g.es.attributes():
         msg = f"the edges have no attribute {attribute!r}; they have {g.es.attributes()}"
-        raise ValueError(msg)
+        raise InputError(msg)
     values = None if attribute is None else _without_text(f"edge attribute {attribute!r}", g.es[attribute])
     known, places = g.vs.attributes(), coords
     if coords is not None and all(isinstance(part, str) for part in coords):
@@ -121,7 +122,7 @@ def geopandas_edges(edges, *, nodes, weight, distance, tolerance) -> EdgeTable:
     """Nodes are those given, or the ends of the lines, in the order in which they are met."""
     if not (hasattr(edges, "geometry") and hasattr(edges, "crs") and hasattr(edges, "columns")):
         msg = f"from_geopandas needs a GeoDataFrame of lines; got {type(edges).__name__}"
-        raise TypeError(msg)
+        raise InputTypeError(msg)
     if nodes is not None:
         return _geopandas_tables(nodes, edges, weight, distance)
     shapely = extra("shapely", name="geopandas", purpose="reading lines")
@@ -131,7 +132,7 @@ def geopandas_edges(edges, *, nodes, weight, distance, tolerance) -> EdgeTable:
     if (wrong | shapely.is_empty(lines)).any():
         row = int((wrong | shapely.is_empty(lines)).argmax())
         msg = f"row {row} of the lines is no LineString, or an empty one; explode() MultiLineStrings and drop rows without geometry"
-        raise ValueError(msg)
+        raise InputError(msg)
     ends = np.stack([shapely.get_coordinates(shapely.get_point(lines, end)) for end in (0, -1)], axis=1).reshape(-1, 2)
     number, places = _snapped(ends, tolerance)
     pairs = number.reshape(-1, 2)
@@ -150,18 +151,18 @@ def _geopandas_tables(nodes, edges, weight, distance) -> EdgeTable:
         or (shapely.get_type_id(np.asarray(nodes.geometry.array)) != 0).any()
     ):
         msg = "nodes must be a GeoDataFrame of points with the labels of the nodes as its index, as to_geopandas and OSMnx make it"
-        raise TypeError(msg)
+        raise InputTypeError(msg)
     flat = edges.reset_index()
     ends = next((pair for pair in ENDS if set(pair) <= set(flat.columns)), None)
     if ends is None:
         msg = f"with nodes=, the edges need two columns, or levels of their index, that name nodes: {' or '.join(map(' and '.join, ENDS))}"
-        raise ValueError(msg)
+        raise InputError(msg)
     names = nodes.index.tolist()
     position = {name: i for i, name in enumerate(names)}
     absent = sum(name not in position for end in ends for name in flat[end].tolist())
     if absent:
         msg = f"{absent} ends of edges are no nodes: each must be in the index of nodes=; drop these edges, or give all nodes"
-        raise ValueError(msg)
+        raise InputError(msg)
     pairs = np.array([[position[name] for name in flat[end].tolist()] for end in ends], dtype=np.int64).T.reshape(-1, 2)
     attribute, lonlat = _edge_attribute(edges.attrs, weight, distance), is_lonlat(nodes.crs)
     values = None if attribute is None else _line_values(edges, shapely, attribute, lonlat)
@@ -173,12 +174,12 @@ def _geopandas_tables(nodes, edges, weight, distance) -> EdgeTable:
 def _line_values(edges, shapely, attribute, lonlat: bool):
     if attribute == "geometry" and lonlat:
         msg = "lengths in degrees mean nothing; project the lines first (to_crs), or name a column with lengths"
-        raise ValueError(msg)
+        raise InputError(msg)
     if attribute == "geometry":
         return shapely.length(np.asarray(edges.geometry.array))
     if attribute not in edges.columns:
         msg = f"the lines have no column {attribute!r}; they have {list(edges.columns)}; 'geometry' takes the lengths of the lines"
-        raise ValueError(msg)
+        raise InputError(msg)
     return edges[attribute].to_numpy()
 
 
@@ -186,7 +187,7 @@ def _snapped(ends: np.ndarray, tolerance: float) -> tuple[np.ndarray, np.ndarray
     """(node of each end, places of the nodes); ends that a chain of steps of at most `tolerance` joins are one node."""
     if not np.isfinite(ends).all():
         msg = f"the ends of the lines must be finite; {int((~np.isfinite(ends)).any(axis=1).sum())} are not"
-        raise ValueError(msg)
+        raise InputError(msg)
     places, number = np.unique(ends + 0.0, axis=0, return_inverse=True)  # + 0.0: -0 and 0 are one place
     number = number.ravel()
     if tolerance > 0 and len(places):
@@ -206,11 +207,11 @@ def pyg_edges(data, *, weight, distance, crs) -> EdgeTable:
     """`pos` becomes the coordinates."""
     if not hasattr(data, "edge_index"):
         msg = f"from_pyg needs a torch_geometric.data.Data; got {type(data).__name__}"
-        raise TypeError(msg)
+        raise InputTypeError(msg)
     index = np.empty((2, 0), dtype=np.int64) if data.edge_index is None else _numpy(data.edge_index)
     if index.ndim != 2 or index.shape[0] != 2 or index.dtype.kind not in "iu":
         msg = f"edge_index must be (2, m) integers; got shape {index.shape} and dtype {index.dtype}"
-        raise ValueError(msg)
+        raise InputError(msg)
     places = _numpy(data.pos) if getattr(data, "pos", None) is not None else None
     n = getattr(data, "num_nodes", None)
     n = n if n is not None else (len(places) if places is not None else int(index.max(initial=-1)) + 1)
@@ -218,11 +219,11 @@ def pyg_edges(data, *, weight, distance, crs) -> EdgeTable:
     values = None if attribute is None else getattr(data, attribute, None)
     if attribute is not None and values is None:
         msg = f"the data has no {attribute!r}; name 'edge_weight', 'edge_attr' or another attribute with one number per edge"
-        raise ValueError(msg)
+        raise InputError(msg)
     values = None if values is None else _numpy(values)
     if values is not None and values.size != index.shape[1]:
         msg = f"{attribute!r} must hold one number per edge: expected ({index.shape[1]},), got {values.shape}"
-        raise ValueError(msg)
+        raise InputError(msg)
     pairs = index.T.astype(np.int64)
     weights = affinities(None if values is None else values.ravel(), attribute, pairs, is_distance=distance is not None)
     return EdgeTable(pairs, n, weights, places, _crs({"crs": getattr(data, "crs", None)}, crs, places))
@@ -232,7 +233,7 @@ def pyg_signals(data) -> np.ndarray:
     """The node features `x` of a torch_geometric.data.Data as signals, (n, m) in node order."""
     if getattr(data, "x", None) is None:
         msg = "the data has no node features x; signals are its columns"
-        raise ValueError(msg)
+        raise InputError(msg)
     values = _numpy(data.x)
     return values.reshape(len(values), -1).astype(np.float64)
 
@@ -250,7 +251,7 @@ def upper_edges(graph) -> tuple[np.ndarray, np.ndarray]:
     """((m, 2) node numbers, weights) of a graph, each edge once, by its lower node."""
     if not (hasattr(graph, "adjacency") and hasattr(graph, "aligned")):
         msg = f"graph must be a hushgraph.Graph; got {type(graph).__name__}; build one with Graph.from_edges"
-        raise TypeError(msg)
+        raise InputTypeError(msg)
     upper = sparse.triu(graph.adjacency, k=1, format="csr").tocoo()
     return np.stack(upper.coords, axis=1).astype(np.int64), upper.data
 
@@ -269,7 +270,7 @@ def signal_columns(graph, signals, *, name: str = "signal") -> dict[str, np.ndar
     for key, values in columns.items():
         if values.ndim != 1:
             msg = f"{key} must be one value per node; got {shown(values)}; pass a dict of name -> (n,) for more"
-            raise ValueError(msg)
+            raise InputError(msg)
     return columns
 
 
@@ -354,7 +355,7 @@ def to_geopandas(graph, *, signals=None) -> tuple[Any, Any]:
     pairs, weights = upper_edges(graph)
     if graph.coords is None:
         msg = "to_geopandas needs places: this graph has no coords; give them when it is made"
-        raise ValueError(msg)
+        raise InputError(msg)
     geopandas, shapely, pandas = (
         extra(module, name="geopandas", purpose="GeoDataFrames") for module in ("geopandas", "shapely", "pandas")
     )

@@ -132,7 +132,7 @@ def write_graph(path, graph: Graph, *, for_osmnx: bool = False) -> Path:
     kind = _format_of(path, endings, None)
     if choose("for_osmnx", for_osmnx, (True, False)) and kind != "graphml":
         msg = f"for_osmnx=True is for GraphML, which OSMnx reads; got {path.name}; choose a name that ends in .graphml"
-        raise ValueError(msg)
+        raise InputError(msg)
     pairs, weights = upper_edges(graph)
     kept = None if graph.is_unweighted else weights
     table = EdgeTable(pairs, graph.n, kept, graph.coords, graph.crs, graph.labels)

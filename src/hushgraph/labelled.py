@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from hushgraph._errors import InputError, InputTypeError
 from hushgraph.checks import by_label, checked_real_array
 from hushgraph.contents import extra
 
@@ -105,13 +106,13 @@ def _refuse_riddles(name: str, values) -> None:
     kind = type(values).__name__
     if hasattr(type(values), "data_vars"):
         msg = f"{name} is a {kind} of {len(values.data_vars)} variables; pass one of them, {name}['...'], or {name}.to_dataframe()"
-        raise TypeError(msg)
+        raise InputTypeError(msg)
     if hasattr(type(values), "collect_schema") and not hasattr(type(values), "to_numpy"):
         msg = f"{name} is a {kind}, which holds no values yet; pass {name}.collect()"
-        raise TypeError(msg)
+        raise InputTypeError(msg)
     if _has_index(values) and getattr(values, "ndim", 1) == 2 and "node" in list(values.columns):
         msg = f"rows of a {kind} are matched by its index, and {name} names nodes in a column; pass {name}.set_index('node')"
-        raise ValueError(msg)
+        raise InputError(msg)
 
 
 def _node_dimension(array) -> str:
@@ -130,7 +131,7 @@ def _columns_of(name: str, table) -> tuple[str, list[str]]:
     if node is None or len(columns) < 2:
         expected = "one that is called 'node', with the labels of the nodes, and at least one of values"
         msg = f"{name} is a {type(table).__name__} with {len(columns)} columns; expected {expected}; rename it, or pass a plain array in node order"
-        raise ValueError(msg)
+        raise InputError(msg)
     return node, [column for column in columns if column != node]
 
 

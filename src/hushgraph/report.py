@@ -18,6 +18,7 @@ from string import Template
 import numpy as np
 
 import hushgraph
+from hushgraph._errors import InputError, InputTypeError
 from hushgraph.app.charts import error_words, figure, histogram, spread
 from hushgraph.app.explanation import explanation
 from hushgraph.app.packing import MAP_SCRIPTS, checked_metres, decimal_step, drawing_order, pack_graph, pack_values
@@ -98,15 +99,15 @@ class Story:
         """Checked: the parts must belong together."""
         if not isinstance(result, Denoised):
             msg = f"result must be what denoise returns; got {type(result).__name__}"
-            raise TypeError(msg)
+            raise InputTypeError(msg)
         noisy, result = on_host(noisy), result.on_host()
         for name, text in (("title", title), ("data", data)):
             if text is not None and not isinstance(text, str):
                 msg = f"{name} must be text; got {shown(text)}"
-                raise TypeError(msg)
+                raise InputTypeError(msg)
         if certificate is not None and not isinstance(certificate, dict):
             msg = f"certificate must be a dict, as release.certificate is; got {type(certificate).__name__}"
-            raise TypeError(msg)
+            raise InputTypeError(msg)
         released = isinstance(noisy, Noisy) and noisy.kind == "release"
         if isinstance(noisy, Release) and certificate is None:
             certificate = noisy.certificate
@@ -114,7 +115,7 @@ class Story:
         denoised = graph.aligned("result.signal", result.signal, missing_ok=True)
         if values.shape != denoised.shape:
             msg = f"noisy and result.signal must have one shape; got {values.shape} and {denoised.shape}: pass what was denoised"
-            raise ValueError(msg)
+            raise InputError(msg)
         error = None if result.node_risk is None else result.node_risk.expected_error().reshape(graph.n, -1)
         private = released or certificate is not None
         return cls(

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from hushgraph._errors import InputError
 from hushgraph.arrays import beside, on_device, on_host
 from hushgraph.checks import checked_count
 from hushgraph.graph import Graph
@@ -121,7 +122,7 @@ class Denoised:
         """
         if self.node_risk is None:
             msg = "this result does not hold the terms of its risk; take one that denoise returned"
-            raise ValueError(msg)
+            raise InputError(msg)
         error = self.node_risk.expected_error(hops=hops)
         return in_form_of(self.signal, list(range(len(error))) if self.labels is None else self.labels.tolist(), error)
 

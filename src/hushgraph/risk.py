@@ -327,8 +327,8 @@ def estimate_sigma(graph: Graph, noisy, *, frame: Frame | None = None, weights=N
     shares = block_sum(weights.T) / max(graph.n, 1)
     usable = np.flatnonzero(shares >= 0.02)[::-1]
     if len(usable) == 0:
-        msg = Sentence("sigma cannot be estimated: the graph has no scale that carries noise (is it empty?); pass {sigma=}")
-        raise InputError(msg)
+        msg = "sigma cannot be estimated: the graph has no scale that carries noise (is it empty?); pass {sigma=}"
+        raise InputError(Sentence(msg))
     if not min(float(weights[j].min()) for j in usable[:2]) > 0:
         msg = "weights must be above 0 at every node, in the finest scales at least; pass smooth_weights(graph, weights)"
         raise InputError(msg)

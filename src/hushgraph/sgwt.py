@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from hushgraph._errors import InputError
 from hushgraph.arrays import beside, namespace, on_device, on_host
 from hushgraph.frame import ChebyshevFrame, ExactFrame, Frame
 from hushgraph.local_noise import smooth_weights
@@ -246,7 +247,7 @@ def _probe(frame: Frame, noise: Noise, settings: Settings, planes) -> tuple[Prob
     n, exact, weights = frame.graph.n, isinstance(frame, ExactFrame), settings.weights
     if weights is not None and np.shape(weights) != (frame.n_scales, n):
         msg = f"weights must have shape {(frame.n_scales, n)}, as monte_carlo_weights of the same frame returns them; got {np.shape(weights)}"
-        raise ValueError(msg)
+        raise InputError(msg)
     count = default_probes(n) if settings.n_probes is None else settings.n_probes
     walk = frame.laplacian == "random_walk"  # whose signal risk has weights of its own
     is_few = exact or (weights is not None and not walk)

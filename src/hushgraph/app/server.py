@@ -14,6 +14,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, get_args
 
+from hushgraph._errors import InputError, PathError, Sentence
 from hushgraph.app.connections import BACKLOG, connection_class
 from hushgraph.app.guard import MOST_BYTES, Guard
 from hushgraph.app.keeping import Kept
@@ -146,7 +147,7 @@ def _listening(port: int) -> socket.socket:
         return socket.create_server(("127.0.0.1", port))
     except OSError as error:
         reason = "is taken by another program" if error.errno == errno.EADDRINUSE else "cannot be opened on this computer"
-        raise OSError(error.errno, f"port {port} {reason}; leave port= out, and a free one is chosen") from None
+        raise PathError(error.errno, Sentence("port {} {}; leave {port=} out, and a free one is chosen", port, reason)) from None
 
 
 @contextmanager
@@ -187,8 +188,8 @@ def open_session(
 ) -> Session:
     """The session for what was given; see `serve`."""
     if release is not None and events is not None:
-        msg = "give release=, a map that was published, or events=, private ones to draw a release from; not both"
-        raise ValueError(msg)
+        msg = "give {release=}, a map that was published, or {events=}, private ones to draw a release from; not both"
+        raise InputError(Sentence(msg))
     if events is not None:
         return PrivateEvents(
             events, ledger, name=name, label=label, not_protected=not_protected, attribution=attribution, metres=metres, keep=keep,
@@ -196,16 +197,15 @@ def open_session(
         )  # fmt: skip
     if ledger is not None or keep is not None or check is not None:
         msg = (
-            "ledger= is charged for releases of events=, keep= is their folder, and check= looks at them; events= is missing: count them "
-            "with privacy.count_events"
+            "{ledger=} is charged for releases of {events=}, {keep=} is their folder, and check= looks at them; {events=} is missing: "
+            "count them with privacy.count_events"
         )
-        raise ValueError(msg)
+        raise InputError(Sentence(msg))
     if isinstance(release, Release):
         return PublishedMap(release, name=name, label=label, metres=metres)
     if release is not None:
         if graph is None:
-            msg = "a release is read from its folder together with graph=, the public graph it was made on"
-            raise ValueError(msg)
+            raise InputError(Sentence("a release is read from its folder together with {graph=}, the public graph it was made on"))
         return PublishedMap(read_release(release, graph), name=name, label=label, metres=metres)
     if graph is None:
         return GeneratedCity(city(4600, seed=seed), name=name or "Generated city", label=label, seed=seed, metres=1.0)

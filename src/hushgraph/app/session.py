@@ -22,6 +22,7 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
+from hushgraph._errors import InputError, InputTypeError, Sentence
 from hushgraph.app.keeping import Kept, keep_release, keeping_place
 from hushgraph.app.packing import checked_metres, drawing_order, pack_graph
 from hushgraph.app.view import Wish, methods_for, view
@@ -119,10 +120,10 @@ class PublishedMap:
     def __init__(self, published: Release, *, name: str | None = None, label: str = "events", metres: float | None = None):
         if published.windows is not None:
             msg = (
-                f"the explorer shows one map, and this release has {len(published.windows) - 1:,}, one for each time window; "
-                "write_report(path, graph, release, denoise(graph, release)) makes a page of all of them"
+                "the explorer shows one map, and this release has {:,}, one for each time window; "
+                "{write_report(path, graph, release, denoise(graph, release))} makes a page of all of them"
             )
-            raise ValueError(msg)
+            raise InputError(Sentence(msg, len(published.windows) - 1))
         self.published, self.graph, self.metres = published, _mappable(published.graph), checked_metres(metres)
         self.name, self.label = name or str(published.ledger["dataset"]), label
         self.order = drawing_order(self.graph)
@@ -343,20 +344,20 @@ def _told(published: Release) -> dict:
 def _mappable(graph: Graph) -> Graph:
     if checked_graph(graph).coords is None or not graph.n:
         msg = "the explorer draws maps, which need the places of the nodes; build the graph with coords= (one row per node)"
-        raise ValueError(msg)
+        raise InputError(msg)
     return graph
 
 
 def _checked_ledger(counts, ledger) -> Ledger:
     if not isinstance(counts, CountMap) or not counts.caps or counts.windows is not None:
         msg = (
-            "events must be what privacy.count_events returns for one map, without time windows: with max_nodes and max_per_node, "
+            "events must be what privacy.count_events returns for one map, without time windows: with {max_nodes} and {max_per_node}, "
             "from which the explorer plans; release other counts with privacy.release"
         )
-        raise TypeError(msg)
+        raise InputTypeError(Sentence(msg))
     if not isinstance(ledger, Ledger):
-        msg = "private events need ledger=, the budget that a release is charged to; make one with privacy.Ledger.create(...)"
-        raise LedgerError(msg)
+        msg = "private events need {ledger=}, the budget that a release is charged to; make one with {privacy.Ledger.create(...)}"
+        raise LedgerError(Sentence(msg))
     check_ledger(counts, ledger)
     checked_guarantee(START, ledger.seen.delta)  # every release of the page has the budget's delta
     return ledger

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from hushgraph._errors import ComputationError
 from hushgraph.cli.options import AsJson, Quiet
 from hushgraph.cli.terminal import open_terminal
 
@@ -61,7 +62,7 @@ def measure(nodes: int, degree: int, repeats: int, done: Callable[[float], None]
     done(2)
     if not np.allclose(rival.forward(noisy), bands, atol=1e-9):
         msg = "SciPy's recurrence and hushgraph disagree on this machine: no times are given; please report it with your versions"
-        raise ArithmeticError(msg)
+        raise ComputationError(msg)
     done(3)
 
     def fresh():

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from hushgraph._errors import InputError
 from hushgraph.cli.counting import Counting, Windows
 from hushgraph.cli.graph_reading import GraphFile, GraphReading
 from hushgraph.cli.options import AsJson, grouped
@@ -34,7 +35,7 @@ def check(
         terminal.stopped = "nothing was charged, nothing was written"
         if counting.unit is None and not counting.assume_bound:
             msg = "say with --unit who is protected (and whose column of ids it is), or --assume-bound if there are no ids"
-            raise ValueError(msg)
+            raise InputError(msg)
         graph = reading.graph(terminal, graph_file)
         found = counting.check(terminal, events, graph, windowed=windowed)
         if not as_json:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from hushgraph._errors import InputError
 from hushgraph.cli.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ class Counting:
         over = Windows() if windowed is None else windowed
         if self.assume_bound and self.unit_column is not None:
             msg = "--assume-bound is for events without ids, and --unit-column names ids; leave one of the two out"
-            raise ValueError(msg)
+            raise InputError(msg)
         return {
             "unit": None if self.assume_bound else unit,
             **{name: getattr(self, name) for name in ("unit_column", "max_nodes", "max_per_node", "max_distance")},
@@ -148,13 +149,13 @@ def window_edges(text: str) -> list[Any]:
         return edges if any(number is None for number in numbers) else numbers
     fault = "windows are 'edge,edge,...' or 'start/end/step', '2026-03-02T00:00/2026-03-03T00:00/1h' or '0/24/6', say"
     if len(parts) != 3:
-        raise ValueError(fault)
+        raise InputError(fault)
     start, end, step = parts
     first, last, width = (
         (_number(start), _number(end), _number(step)) if _number(start) is not None else (_time(start), _time(end), _step(step))
     )
     if first is None or last is None or width is None:
-        raise ValueError(fault)
+        raise InputError(fault)
     return _evenly(first, last, width)
 
 
@@ -173,7 +174,7 @@ def _whole_steps(first, last, width) -> int:
         count = 0
     if not 1 <= count <= _MOST_WINDOWS or abs(count - round(count)) > 1e-9:
         msg = f"windows 'start/end/step' must make a whole number of windows, from 1 to {_MOST_WINDOWS:,}, of one kind of edges"
-        raise ValueError(msg)
+        raise InputError(msg)
     return round(count)
 
 

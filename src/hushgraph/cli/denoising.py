@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from hushgraph._errors import InputError
 from hushgraph.cli.graph_reading import GraphFile, GraphReading
 from hushgraph.cli.options import AsJson, Device, Force, Method, Metres, Quiet, Report, grouped
 from hushgraph.cli.outputs import checked_file, checked_report, written
@@ -128,7 +129,7 @@ def _check_names(signal_file: Path, output: Path) -> None:
 
     if signal_file.name == "map.csv" and (signal_file.parent / "certificate.json").exists():
         msg = f"{signal_file} belongs to a release, whose certificate knows the noise; pass the folder {signal_file.parent}"
-        raise ValueError(msg)
+        raise InputError(msg)
     signal_format(output)
     if not signal_file.is_dir():
         signal_format(signal_file)
@@ -143,7 +144,7 @@ def _read_noisy(terminal: Terminal, graph, path: Path, columns: list[str], label
 
         if columns or label:
             msg = f"{path} is a folder, taken for a release, which has no columns to choose; leave --column and --label out"
-            raise ValueError(msg)
+            raise InputError(msg)
         release = read_release(path, graph)
         return release, ["denoised"] if release.windows is None else [str(start) for start in release.windows[:-1]]
     found = read_named_signal(path, graph, columns=columns or None, label=label, missing_ok=missing_ok)
@@ -171,7 +172,7 @@ def _check_columns(output: Path, names: list[str]) -> None:
             f"the output would have two columns called {taken[0]}: the signal of that name, and the expected error of another; "
             "rename the column, or denoise it by itself with --column"
         )
-        raise ValueError(msg)
+        raise InputError(msg)
 
 
 def _write(output: Path, graph, result, names: list[str], *, force: bool) -> None:
@@ -213,8 +214,7 @@ def _tell(terminal: Terminal, graph, result, names: list[str], output: Path, rep
     noise = float(np.sqrt(np.mean(np.square(result.sigma))))
     typical = result.typical_errors
     for note in result.details.get("notes", []):
-        if note not in terminal.notes:
-            terminal.note(note)
+        terminal.note(note)
     words = {
         "Graph": f"{graph.n:,} nodes, {graph.n_edges:,} edges.",
         "Noise": f"{noise:.4g} per value (standard deviation).",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hushgraph._errors import InputError
 from hushgraph.cli.counting import Counting
 from hushgraph.cli.graph_reading import GraphReading
 from hushgraph.cli.options import AsJson, KeyFile, Metres, Quiet, grouped, key_of
@@ -114,16 +115,16 @@ def check_together(
     """Which data go together."""
     if release is not None and events is not None:
         msg = "give --release, a map that was published, or --events, private ones to draw a release from; not both"
-        raise ValueError(msg)
+        raise InputError(msg)
     if release is not None and graph_file is None:
         msg = "--release needs --graph, the public graph it was made on"
-        raise ValueError(msg)
+        raise InputError(msg)
     if (events is None) != (ledger_file is None) or (events is not None and graph_file is None):
         msg = "--events, --graph and --ledger go together: drawing a release from events is charged to the ledger"
-        raise ValueError(msg)
+        raise InputError(msg)
     if out is not None and events is None:
         msg = "--out is the folder for releases drawn from --events; without events nothing is drawn, so leave it out"
-        raise ValueError(msg)
+        raise InputError(msg)
 
 
 def _say_address(terminal: Terminal, address: str, out: Path | None) -> None:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from functools import cache
 from types import TracebackType
 from typing import Any
 
 from hushgraph._errors import HushgraphError, Reference, Sentence
-from hushgraph.origins import raised_here
 
 UNEXPECTED, BAD_INPUT, BUDGET_REFUSED, LEDGER_UNUSABLE, INTERRUPTED = 1, 2, 3, 4, 130
 _OURS = "hushgraph."
@@ -28,6 +26,9 @@ _OPTIONS = {  # arguments that are options of another name, some with one value 
 _CALLS = {
     "Ledger.create": "hushgraph budget create",
     "Ledger.open": "hushgraph budget show",
+    "Ledger.open(path, replaces=": "hushgraph budget show --replaces",  # the value is beside it, and the call's end
+    ")": "",
+    "ledger.identity": "hushgraph budget show",
     "ledger.remaining": "hushgraph budget show",
     "ledger.renew": "hushgraph budget renew",
     "write_report": "hushgraph denoise GRAPH RELEASE --report FILE",
@@ -44,8 +45,6 @@ def sentence_of(error: BaseException, command: str = "") -> tuple[str, int]:
         return f"there is not enough memory {_where(error)}, or take a smaller graph or fewer columns", UNEXPECTED
     if isinstance(error, HushgraphError):
         return in_options(error.sentence, command), _code_of(error)
-    if isinstance(error, _OLD_EXPECTED) and raised_here(error.__traceback__):
-        return _old_in_options(error.strerror if isinstance(error, OSError) and error.strerror else str(error)), _code_of(error)
     if isinstance(error, ImportError):
         return f"the Python package {error.name} is missing or damaged; install hushgraph again", BAD_INPUT
     if isinstance(error, OSError) and error.strerror:
@@ -78,7 +77,8 @@ def in_options(text: str, command: str = "") -> str:
 
 def _words_for(reference: Reference, command: str) -> str:
     """The option or the command that does the same; as Python says it, if this command has none."""
-    if (called := _CALLS.get(reference.partition("(")[0].removeprefix("privacy."))) is not None:
+    called = _CALLS.get(reference, _CALLS.get(reference.partition("(")[0].removeprefix("privacy.")))
+    if called is not None:
         return called
     name, _, value = reference.partition("=")
     value = f" {value}" if value not in ("", "True") else ""
@@ -130,83 +130,3 @@ def _place(trace: TracebackType | None) -> str:
         place = f"{name}, line {trace.tb_lineno}" if name.startswith(_OURS) else place
         trace = trace.tb_next
     return place
-
-
-# ---- until every error is one of hushgraph's own classes ----
-
-_OLD_EXPECTED = (ValueError, TypeError, ArithmeticError, RuntimeError, ImportError, OSError)
-_OLD_ARGUMENTS = [
-    "epsilon",
-    "delta",
-    "unit",
-    "unit_column",
-    "dataset",
-    "replaces",
-    "adjacency",
-    "max_nodes",
-    "max_per_node",
-    "max_cells",
-    "max_per_cell",
-    "max_distance",
-    "far",
-    "lon",
-    "lat",
-    "x",
-    "y",
-    "crs",
-    "node",
-    "time",
-    "windows",
-    "mechanism",
-    "ledger",
-    "public_graph",
-    "not_protected",
-    "attribution",
-    "sigma",
-    "method",
-    "missing",
-    "columns",
-    "weight",
-    "distance",
-    "duplicates",
-    "seed",
-    "nonnegative",
-    "integer",
-    "format",
-    "label",
-    "key",
-    "port",
-]
-_OLD_PLAIN = [name for name in _OLD_ARGUMENTS if "_" in name]  # no other word looks like these
-_OLD_CALLS = {  # what the Python functions are called here
-    r"Ledger\.create\([^()]*\)|Ledger\.create|privacy\.Ledger\.create\([^()]*\)": "hushgraph budget create",
-    r"Ledger\.open\(path, replaces=([^()]*)\)": r"hushgraph budget show --replaces \1",
-    r"Ledger\.open\([^()]*\)": "hushgraph budget show",
-    r"ledger\.remaining\(\)": "hushgraph budget show",
-    r"ledger\.renew\([^()]*\)": "hushgraph budget renew",
-    r"write_report\(path, graph, release, denoise\(graph, release\)\)": "hushgraph denoise GRAPH RELEASE --report FILE",
-    r"\bpass cupy\.asnumpy\(\w+\)": "leave --device gpu out",
-    r"\bpublic_graph=True\b": "--public-graph",
-    r"\bweak_guarantee=True\b": "--weak-guarantee",
-    r"\bcrs='lonlat'": "--graph-crs lonlat",
-    r"\bkey=": "--key-file",
-    r"\bkeep=": "--out",
-    r"\bweight=False\b": "--unweighted",
-    r"\bmissing_ok=True\b": "--missing drop or fill",
-    r"\bcolumns='separate'": "--separate",
-    r"\bcolumns='path'": "--in-sequence",
-    r"\bcolumns=": "--column",
-}
-
-
-def _old_in_options(text: str) -> str:
-    """A message for Python callers in the words of the command line."""
-    for call, command in _OLD_CALLS.items():
-        text = re.sub(call, command, text)
-    text = re.sub(rf"(?<![\w.-])({'|'.join(_OLD_PLAIN)})\b(?!=)", lambda match: f"--{match[1].replace('_', '-')}", text)
-    known = "|".join(sorted(_OLD_ARGUMENTS, key=len, reverse=True))
-    return re.sub(
-        rf"(?<![\w.=-])({known})=(?!=)(?=(\S?))",
-        lambda match: f"--{match[1].replace('_', '-')}" + " " * (match[2] not in ("", ",", ";", ".", ":", ")")),
-        text,
-    )

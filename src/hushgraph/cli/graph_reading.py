@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hushgraph._errors import InputError
 from hushgraph.cli.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ class GraphReading:
         """The graph in the file."""
         if self.unweighted and (self.weight is not None or self.distance is not None):
             msg = "--unweighted takes no weights from the file, and --weight or --distance does; leave one of them out"
-            raise ValueError(msg)
+            raise InputError(msg)
         with terminal.working("Reading the graph"):
             from hushgraph.io import read_graph
 

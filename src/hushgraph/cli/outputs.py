@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from hushgraph._errors import FileThereError, FolderThereError, InputError
+
 RELEASE_FILES = {"map.csv", "certificate.json", "report.html"}
 
 
@@ -16,12 +18,12 @@ def checked_file(path: Path, *, force: bool) -> Path:
     """`path` if a file can come there, before any work is done."""
     if str(path) == "-":
         msg = "- is no file: results go to a file, not to standard output; give its name"
-        raise ValueError(msg)
+        raise InputError(msg)
     if path.is_dir():
         msg = f"{path} is a folder, and a file is to be written; give it a name inside"
-        raise IsADirectoryError(msg)
+        raise FolderThereError(msg)
     if path.exists() and not force:
-        raise FileExistsError(_exists(path))
+        raise FileThereError(_exists(path))
     _check_room(path)
     return path
 
@@ -32,10 +34,10 @@ def checked_report(path: Path | None, output: Path, *, force: bool) -> None:
         return
     if path.suffix.lower() not in (".html", ".htm"):
         msg = f"{path} must end in .html: a report is a page for the browser; choose such a name"
-        raise ValueError(msg)
+        raise InputError(msg)
     if path.absolute() == output.absolute():
         msg = f"{path} is the name of the report and of the output; choose another name for one of them"
-        raise ValueError(msg)
+        raise InputError(msg)
     checked_file(path, force=force)
 
 
@@ -43,10 +45,10 @@ def checked_folder(path: Path, *, force: bool) -> Path:
     """`path` if a release's folder can come there; with `force` also instead of an earlier release, never of anything else."""
     if path.exists():
         if not force:
-            raise FileExistsError(_exists(path))
+            raise FileThereError(_exists(path))
         if not path.is_dir() or {part.name for part in path.iterdir()} - RELEASE_FILES:
             msg = f"{path} is not the folder of an earlier release alone; --force replaces only that; choose another name"
-            raise FileExistsError(msg)
+            raise FileThereError(msg)
     _check_room(path)
     return path
 
@@ -97,7 +99,7 @@ def _take_name(draft: Path, path: Path) -> None:
             return
     else:
         return
-    raise FileExistsError(_exists(path))
+    raise FileThereError(_exists(path))
 
 
 def _exists(path: Path) -> str:

@@ -18,7 +18,7 @@ from typing import Annotated, Any
 
 import typer
 
-from hushgraph._errors import HushgraphError
+from hushgraph._errors import HushgraphError, InputError
 from hushgraph.cli.failures import UNEXPECTED
 from hushgraph.cli.graph_reading import Duplicates
 from hushgraph.cli.options import AsJson, Quiet, grouped
@@ -114,7 +114,7 @@ class Cluster:
         """A client, or None for this process."""
         if self.scheduler is not None and self.workers is not None:
             msg = "--scheduler names a cluster and --workers starts one here; leave one of them out"
-            raise ValueError(msg)
+            raise InputError(msg)
         if self.scheduler is None and self.workers is None:
             yield None
             return
@@ -163,7 +163,7 @@ class Cluster:
         if not found:
             threading.excepthook = lambda _: None  # nor does it matter how threads of Dask end that are left waiting
             msg = f"no Dask scheduler answers at {self.scheduler}; check the address, and that the scheduler runs"
-            raise ValueError(msg)
+            raise InputError(msg)
         return found[0]
 
 

@@ -13,6 +13,7 @@ from typing import Annotated
 
 import typer
 
+from hushgraph._errors import InputError
 from hushgraph.cli.counting import Counting, Windows
 from hushgraph.cli.graph_reading import GraphFile, GraphReading
 from hushgraph.cli.options import (
@@ -162,7 +163,7 @@ def check_request(
             "say --public-graph to confirm that graph, windows and bounds were fixed without looking at the events; a graph that was cut "
             "to the places with events gives these away"
         )
-        raise ValueError(msg)
+        raise InputError(msg)
     checked_guarantee(epsilon, delta, weak_guarantee=weak_guarantee)
     mechanism_sigma(mechanism.value, epsilon=epsilon, delta=delta, sensitivity_squared=1)
     left = ledger.seen.remaining(delta)  # read a moment ago

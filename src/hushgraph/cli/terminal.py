@@ -29,7 +29,10 @@ class Terminal:
     notes: list[str] = field(default_factory=list)
 
     def note(self, text: str) -> None:
-        """A remark beside the result."""
+        """A remark beside the result, said once, in the words of the command."""
+        text = in_options(text, self.command)
+        if text in self.notes:
+            return
         self.notes.append(text)
         if not self.quiet:
             _print(f"Note: {text}", stderr=True, style="yellow")
@@ -128,7 +131,7 @@ def open_terminal(command: str, *, as_json: bool, quiet: bool) -> Iterator[Termi
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # those of other packages may quote values
         warnings.filterwarnings("always", category=UserWarning, module=r"hushgraph(\.|$)")
-        warnings.showwarning = lambda message, *_, **__: terminal.note(in_options(message.args[0], command))
+        warnings.showwarning = lambda message, *_, **__: terminal.note(message.args[0])
         try:
             yield terminal
         except (typer.Exit, BrokenPipeError):

@@ -13,7 +13,7 @@ from typing import Any, cast, get_args
 import numpy as np
 from scipy import sparse
 
-from hushgraph._errors import InputError, Sentence
+from hushgraph._errors import InputError, InputTypeError, Sentence
 from hushgraph.adjacency import MAX_NODES, Duplicates
 from hushgraph.checks import checked_count, checked_number, choose, shown
 from hushgraph.distributed import edges as edge_files
@@ -281,10 +281,10 @@ def graph_or_files(edges, weight, n, coords) -> tuple[Graph | None, list, Any]:
             "edges must be a Graph, (m, 2) node numbers, a sparse matrix, or parquet files: a path, pattern, folder, address or a list of "
             f"them; got {shown(edges)}"
         )
-        raise TypeError(msg)
+        raise InputTypeError(msg)
     if weight:
         msg = f"weight={weight!r} names a column of edge files; pairs of node numbers have none; pass a sparse matrix or a Graph with weights"
-        raise ValueError(msg)
+        raise InputError(msg)
     return Graph.from_edges(edges, n=n, coords=coords), [], None
 
 

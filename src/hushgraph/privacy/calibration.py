@@ -17,6 +17,7 @@ from typing import Literal, get_args
 
 import mpmath
 
+from hushgraph._errors import InputError, Sentence, StateError
 from hushgraph.checks import as_number, checked_number, choose, is_count, shown
 
 Mechanism = Literal["analytic", "classical"]
@@ -40,8 +41,8 @@ def classical_sigma(*, epsilon=None, delta=None, sensitivity=None, sensitivity_s
     choose("paper_compat", paper_compat, (True, False))
     limit = 1.0 if paper_compat else math.nextafter(1.0, 0.0)
     if as_number(epsilon) > limit:
-        msg = f"the classical mechanism is proven for epsilon < 1 only; got {shown(epsilon)}; use analytic_sigma (mechanism='analytic')"
-        raise ValueError(msg)
+        msg = "the classical mechanism is proven for epsilon < 1 only; got {}; use analytic_sigma ({mechanism='analytic'})"
+        raise InputError(Sentence(msg, shown(epsilon)))
     epsilon = checked_number("epsilon", epsilon, "a number between 0 and 1", above=0)
     delta, squared = checked_delta(delta), checked_squared(sensitivity, sensitivity_squared)
     mp = _arithmetic()
@@ -187,7 +188,7 @@ def _newton(mp, function: Callable, x):
         if turned or abs(step) < abs(x) * mp.mpf(10) ** (10 - _DIGITS):
             return x
     msg = "the noise level did not converge; please report epsilon, delta and the sensitivity"
-    raise RuntimeError(msg)
+    raise StateError(msg)
 
 
 def _up(mp, value) -> float:
@@ -197,7 +198,7 @@ def _up(mp, value) -> float:
     nearest = float(value)
     if math.isinf(nearest):
         msg = "this takes more noise than a float can hold; use a larger delta or epsilon, or a smaller sensitivity"
-        raise ValueError(msg)
+        raise InputError(msg)
     return math.nextafter(nearest, math.inf) if mp.mpf(nearest) < value else nearest
 
 
@@ -213,7 +214,7 @@ def _checked_total(mu_squared) -> Fraction:
     total = Fraction(mu_squared)
     if total > LARGEST_EPSILON:
         msg = f"sigma must be at least a millionth of the sensitivity: less noise gives an epsilon above {LARGEST_EPSILON / 2:g}"
-        raise ValueError(msg)
+        raise InputError(msg)
     return total
 
 
@@ -227,14 +228,14 @@ def checked_squared(sensitivity, sensitivity_squared) -> Fraction:
     """The square of the sensitivity, exactly, from one of its two forms."""
     if (sensitivity is None) == (sensitivity_squared is None):
         msg = "give sensitivity (a positive number) or sensitivity_squared (a positive integer), one of the two"
-        raise ValueError(msg)
+        raise InputError(msg)
     if sensitivity is not None:
         return Fraction(checked_number("sensitivity", sensitivity, "a positive finite number", above=0)) ** 2
     if isinstance(sensitivity_squared, Fraction) and sensitivity_squared > 0:
         return sensitivity_squared
     if not is_count(sensitivity_squared, 1):
         msg = f"sensitivity_squared must be a positive integer; got {shown(sensitivity_squared)}"
-        raise ValueError(msg)
+        raise InputError(msg)
     return Fraction(int(sensitivity_squared))
 
 

@@ -22,6 +22,7 @@ import numpy as np
 import scipy
 
 import hushgraph
+from hushgraph._errors import FileThereError, InputError, PathError
 from hushgraph.checks import choose
 from hushgraph.denoise import Denoised, denoise
 from hushgraph.graph import Graph, checked_graph
@@ -95,10 +96,10 @@ def export(
     target = Path(folder)
     if target.exists():
         msg = f"{target.name!r} exists already; a release is written into a new folder, so choose another name"
-        raise FileExistsError(msg)
+        raise FileThereError(msg)
     if not (release.exportable and release.kind == "release"):
         msg = "only a release is exported: its noise comes from the operating system and was charged for"
-        raise ValueError(msg)
+        raise InputError(msg)
     safe = choose("spreadsheet_safe", spreadsheet_safe, (True, False))
     if denoised is None:
         denoised = denoise(release.graph, release, method=method, nonnegative=nonnegative, integer=integer)
@@ -119,7 +120,7 @@ def export(
             f"the release could not be written ({error.strerror}); nothing was left behind, and it is not lost: export the same "
             "object to another place (a new release would be charged again)"
         )
-        raise OSError(error.errno, msg) from None
+        raise PathError(error.errno, msg) from None
     finally:
         if draft is not None:
             shutil.rmtree(draft, ignore_errors=True)  # gone already when it was renamed
@@ -194,7 +195,7 @@ def read_release(folder, graph: Graph, *, ledger: Ledger | None = None) -> Relea
     folder = Path(folder)
     if fault is not None:
         msg = f"{folder.name!r} is not a release on this graph: {fault.detail}; get the folder again from the publisher"
-        raise ValueError(msg)
+        raise InputError(msg)
     known = json.loads((folder / CERTIFICATE).read_bytes())
     windows = None if known["windows"] is None else tuple(known["windows"])
     same = ("epsilon", "delta", "adjacency", "unit", "bound", "caps", "rules", "ledger", "created", "attribution", "not_protected")

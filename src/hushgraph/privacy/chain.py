@@ -21,6 +21,7 @@ from datetime import UTC, datetime
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, DivisionByZero, InvalidOperation, Overflow
 from fractions import Fraction
 
+from hushgraph._errors import HushgraphError, InputError, Sentence, argument
 from hushgraph.checks import shown
 from hushgraph.privacy.calibration import (
     analytic_sigma,
@@ -32,7 +33,9 @@ from hushgraph.privacy.calibration import (
 )
 
 _START = "0" * 64  # what the first entry is linked to
-KEEP = "put the newest good copy back; without one, start again with Ledger.create, less what the certificates say was spent"
+KEEP = Sentence(
+    "put the newest good copy back; without one, start again with {Ledger.create}, less what the certificates say was spent"
+)
 _SHOWN: dict[str, Callable | None] = {
     "entry": None,
     "kind": None,
@@ -52,7 +55,7 @@ _LONGEST = 10**140
 _UPWARDS = Context(60, ROUND_CEILING, traps=[InvalidOperation, DivisionByZero, Overflow])
 
 
-class LedgerError(RuntimeError):
+class LedgerError(HushgraphError, RuntimeError):
     """The ledger cannot be used as asked; nothing may be released."""
 
 
@@ -131,7 +134,7 @@ def checked_sensitivity(sensitivity_squared) -> Fraction:
     squared = checked_squared(None, sensitivity_squared)
     if max(squared.numerator, squared.denominator) > _LONGEST:
         msg = "sensitivity_squared must be made of integers of at most 10^140; got a longer one; round it up to a shorter one"
-        raise ValueError(msg)
+        raise InputError(msg)
     return squared
 
 
@@ -143,7 +146,7 @@ def grown(chain: Chain | None, text: str, head: str) -> Chain:
     if chain is not None and entry == chain.entry + 1 and kind == "draw":
         if period == chain.period and 1 < fields["of"] < entry and re.fullmatch("[0-9a-f]{64}", fields["values_sha256"]):
             return replace(chain, **new)
-        raise ValueError(kind)
+        raise ValueError
     epsilon, delta = checked_epsilon(float.fromhex(fields["epsilon"])), checked_delta(float.fromhex(fields["delta"]))
     budget = {"epsilon": epsilon, "delta": delta, "period": period, "mu_squared": Decimal(0)}
     if chain is None and (kind, entry) == ("create", 1) and fields["format"] in (1, FORMAT) and _is_identity(fields["identity"]):
@@ -155,7 +158,7 @@ def grown(chain: Chain | None, text: str, head: str) -> Chain:
         total = total_after(chain.mu_squared, Fraction(fields["sensitivity_squared"]), float.fromhex(fields["sigma"]))
         if kind == "charge" and period == chain.period and fields["mu_squared"] == str(total) and total > chain.mu_squared:
             return replace(chain, **new, mu_squared=total)
-    raise ValueError(kind)
+    raise ValueError
 
 
 def _is_identity(text) -> bool:
@@ -165,8 +168,8 @@ def _is_identity(text) -> bool:
 def checked_identity(name: str, text) -> str:
     """The identity of a ledger, 32 hexadecimal digits."""
     if not _is_identity(text):
-        msg = f"{name} must be the identity of a ledger, 32 digits from 0 to f (ledger.identity); got {shown(text)}"
-        raise ValueError(msg)
+        msg = "{} must be the identity of a ledger, 32 digits from 0 to f ({ledger.identity}); got {}"
+        raise InputError(Sentence(msg, argument(name), shown(text)))
     return text
 
 
@@ -182,8 +185,7 @@ def _check_key(name: str, fields: str, key: bytes | None) -> None:
     """That the first entry asks for a key if and only if there is one."""
     keyed = '"keyed":true' in fields
     if keyed and key is None:
-        msg = f"the ledger {name} was made with a key; open it with key=..."
-        raise LedgerError(msg)
+        raise LedgerError(Sentence("the ledger {} was made with a key; open it with {key=...}", name))
     if key is not None and not keyed:
         msg = f"the ledger {name} was made without a key, and one was given: open it without, or find out who replaced the file"
         raise LedgerTampered(msg)
@@ -197,26 +199,23 @@ def verified(name: str, rows: list[tuple], *, key: bytes | None, known: Chain | 
     chain, (start, previous) = known, (known.entry, known.head) if tail and known is not None else (0, _START)
     for number, (entry, fields, head) in enumerate(rows, start + 1):
         if entry != number or not isinstance(fields, str) or not isinstance(head, str):
-            msg = f"the ledger {name} was edited: entry {number} is missing or no entry; {KEEP}"
-            raise LedgerTampered(msg)
+            raise LedgerTampered(Sentence("the ledger {} was edited: entry {} is missing or no entry; {}", name, number, KEEP))
         if number == 1:
             _check_key(name, fields, key)
         if not hmac.compare_digest(link(key, previous, fields).encode(), head.encode()):
             other = "the key is another one, or " if key is not None and number == 1 else ""
-            msg = f"{other}the ledger {name} was edited: entry {number} is not what was written; {KEEP}"
-            raise LedgerTampered(msg)
+            msg = "{}the ledger {} was edited: entry {} is not what was written; {}"
+            raise LedgerTampered(Sentence(msg, other, name, number, KEEP))
         previous = head
         if known is None or number > known.entry:
             try:
                 chain = grown(chain, fields, head)
             except (KeyError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError) as error:
-                msg = f"the ledger {name} was rewritten: entry {number} makes no sense; {KEEP}"
-                raise LedgerTampered(msg) from error
+                msg = "the ledger {} was rewritten: entry {} makes no sense; {}"
+                raise LedgerTampered(Sentence(msg, name, number, KEEP)) from error
     if chain is None:
-        msg = (
-            f"{name} has no entries: its creation was interrupted, or goes on; if nobody is at it, delete it and use Ledger.create"
-        )
-        raise LedgerError(msg)
+        msg = "{} has no entries: its creation was interrupted, or goes on; if nobody is at it, delete it and use {Ledger.create}"
+        raise LedgerError(Sentence(msg, name))
     return chain
 
 
@@ -226,9 +225,8 @@ def check_seen(name: str, rows: list[tuple], seen: list[tuple[int, str]], who: s
         now = rows[entry - since][2] if 0 <= entry - since < len(rows) else None
         if now != head:
             state = "the file lacks" if now is None else "is another one in the file"
-            entry_seen = f"entry {entry} ({head[:16]}...), which {state}"
-            msg = f"the ledger {name} was rolled back or rewritten: {who} has seen {entry_seen}; {KEEP}"
-            raise LedgerTampered(msg)
+            msg = "the ledger {} was rolled back or rewritten: {} has seen entry {} ({}...), which {}; {}"
+            raise LedgerTampered(Sentence(msg, name, who, entry, head[:16], state, KEEP))
 
 
 def next_entry(chain: Chain | None, key: bytes | None, **fields) -> tuple[str, Chain]:

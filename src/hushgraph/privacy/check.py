@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from hushgraph._errors import InputTypeError
 from hushgraph.checks import checked_count, shown
 from hushgraph.graph import Graph
 from hushgraph.privacy.bounding import Tally
@@ -93,7 +94,7 @@ class EventCheck:
 
     def __reduce_ex__(self, protocol):
         msg = "a check of events is private and can be neither pickled nor copied; print it, or run check_events again"
-        raise TypeError(msg)
+        raise InputTypeError(msg)
 
     def table(self) -> list[tuple[str, int]]:
         """Return what becomes of the rows, in words and numbers."""

@@ -18,6 +18,7 @@ from typing import Literal
 
 import numpy as np
 
+from hushgraph._errors import InputError, InputTypeError
 from hushgraph.checks import is_count, shown
 from hushgraph.privacy.calibration import Adjacency, mechanism_sigma, squared_sensitivity
 from hushgraph.privacy.chain import LedgerTampered, check_seen, history, read_entry
@@ -79,7 +80,7 @@ class FrozenDict(dict):
 
     def _refuse(self, *_, **__):
         msg = "these values belong to counts or a release and cannot be changed; use dict(...) for a copy"
-        raise TypeError(msg)
+        raise InputTypeError(msg)
 
     __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = _refuse
 
@@ -165,7 +166,7 @@ def caps_sensitivity(caps, adjacency: Adjacency, *, windows: bool) -> int:
     """Return the squared sensitivity that caps enforce; they must be the pair that goes with windows, or without."""
     if list(caps) != _CAPS[windows] or not all(is_count(cap, 1) for cap in caps.values()):
         msg = f"caps must be {' and '.join(_CAPS[windows])}, whole numbers of at least 1; got {shown(caps)}"
-        raise ValueError(msg)
+        raise InputError(msg)
     most, most_each = caps.values()
     return squared_sensitivity(most, most_each, adjacency)
 
@@ -245,7 +246,7 @@ def check_stamp(certificate) -> dict:
     except (OSError, ValueError, KeyError, TypeError):
         pass
     msg = f"a certificate is a dict, or the path of a JSON file, with ledger = {{identity, entry, head}}; got {shown(certificate)}"
-    raise ValueError(msg)
+    raise InputError(msg)
 
 
 class Record:

@@ -13,6 +13,7 @@ from decimal import Decimal
 
 import numpy as np
 
+from hushgraph._errors import InputTypeError
 from hushgraph.contents import extra
 from hushgraph.names import PADDING
 from hushgraph.privacy.lines import AFTER, BEFORE, LONGEST, NO_TIME, Texts
@@ -92,10 +93,10 @@ def check_column(values, name: str):
     """`values` if they are a column, in a form that has a length and can be sliced; otherwise an error."""
     if np.ma.isMaskedArray(values):
         msg = f"column {name!r} of the events is a masked array, and the mask would be lost; fill it first: filled(...)"
-        raise TypeError(msg)
+        raise InputTypeError(msg)
     if isinstance(values, str | bytes | Mapping) or getattr(values, "ndim", 1) != 1 or not isinstance(values, Iterable):
         msg = f"column {name!r} of the events must be one-dimensional, one value per event; got {type(values).__name__}"
-        raise TypeError(msg)
+        raise InputTypeError(msg)
     return values if hasattr(values, "dtype") or _is_arrow(values) else list(values)
 
 
@@ -255,7 +256,7 @@ def numbers(column: Column, name: str) -> np.ndarray:
         values[texts] = Texts.of([encoded(column.values[row]) for row in texts]).numbers()
         return values
     msg = f"column {name!r} of the events must hold numbers; it holds {type_of(column)}; convert it first"
-    raise TypeError(msg)
+    raise InputTypeError(msg)
 
 
 def _number(value) -> float:

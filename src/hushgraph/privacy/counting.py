@@ -18,10 +18,12 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import InitVar, dataclass, field
 from fractions import Fraction
+from functools import reduce
 from typing import Any, Literal, get_args
 
 import numpy as np
 
+from hushgraph._errors import InputError, InputTypeError, Sentence, argument
 from hushgraph.checks import as_array, checked_count, shown
 from hushgraph.graph import Graph, checked_graph
 from hushgraph.privacy.bounding import Tally
@@ -86,7 +88,7 @@ class CountMap:
                 "a CountMap is made by count_events() and declare_counts() only: a certificate speaks for how it was counted; state "
                 "the sensitivity of your own counts with declare_counts"
             )
-            raise TypeError(msg)
+            raise InputTypeError(msg)
         counts = np.asarray(self.counts, dtype=np.int64)
         fixed = np.frombuffer(counts.tobytes(), dtype=np.int64).reshape(counts.shape)  # nobody can make bytes writeable again
         for name, value in {"counts": fixed, "caps": FrozenDict(self.caps), "rules": FrozenDict(self.rules)}.items():
@@ -109,7 +111,7 @@ class CountMap:
 
     def __reduce_ex__(self, protocol):
         msg = "exact counts are private and can be neither pickled nor copied; release them instead: hushgraph.privacy.release(...)"
-        raise TypeError(msg)
+        raise InputTypeError(msg)
 
 
 def count_events(
@@ -202,7 +204,7 @@ def count_events(
     chunk_rows = checked_count("chunk_rows", chunk_rows, 1)
     if progress is not None and not callable(progress):
         msg = f"progress must be a function that takes the number of rows done; got {shown(progress)}"
-        raise TypeError(msg)
+        raise InputTypeError(msg)
     dataset = checked_dataset(dataset)
     reader = open_rows(
         graph, events, unit=unit, unit_column=unit_column, lon=lon, lat=lat, x=x, y=y, crs=crs, node=node,
@@ -213,7 +215,8 @@ def count_events(
         slots is not None, max_nodes=max_nodes, max_per_node=max_per_node, max_cells=max_cells, max_per_cell=max_per_cell
     )
     if unit is None:
-        warnings.warn(_ASSUMED.format(caps=" and ".join(caps)), UserWarning, stacklevel=2)
+        first, second = map(argument, caps)
+        warnings.warn(Sentence(_ASSUMED, first, second), UserWarning, stacklevel=2)
     most, most_each = caps.values()
     tally, done = Tally(reader.n_cells, most, most_each), 0
     for rows in reader.rows(chunk_rows):
@@ -239,8 +242,8 @@ def count_events(
 
 
 _ASSUMED = (
-    "without unit= nothing bounds what one person or vehicle contributes: {caps} are assumed to hold, not enforced, and the "
-    "guarantee is only as good as that; pass unit='...', the column that says whose event it is, to have them enforced"
+    "without {unit=} nothing bounds what one person or vehicle contributes: {} and {} are assumed to hold, not enforced, and the "
+    "guarantee is only as good as that; pass {unit='...'}, the column that says whose event it is, to have them enforced"
 )
 
 
@@ -287,15 +290,14 @@ def declare_counts(
     form = checked_adjacency(adjacency)
     if not isinstance(unit, str) or not unit.strip():
         msg = f"unit must say in a word whom the sensitivity is about, 'person' or 'vehicle', say; got {type(unit).__name__}"
-        raise TypeError(msg)
+        raise InputTypeError(msg)
     squared = checked_squared(sensitivity, sensitivity_squared)
     slots = None if windows is None else Windows(windows)
     values = _whole_numbers(_in_node_order(checked_graph(graph), counts))
     expected = (graph.n,) if slots is None else (graph.n, len(slots))
     if values.shape != expected:
-        hint = "; pass windows=, the h + 1 edges of the h columns" if slots is None and values.ndim == 2 else ""
-        msg = f"counts must have one row per node: expected {expected}, got {values.shape}{hint}"
-        raise ValueError(msg)
+        hint = Sentence("; pass {windows=}, the h + 1 edges of the h columns") if slots is None and values.ndim == 2 else ""
+        raise InputError(Sentence("counts must have one row per node: expected {}, got {}{}", expected, values.shape, hint))
     return CountMap(
         counts=values,
         graph=graph,
@@ -325,7 +327,7 @@ def _in_node_order(graph: Graph, counts):
             "counts by label must have each node of the graph exactly once and nothing else; reindex them to graph.labels "
             "(0 where nothing was counted), or pass a plain array in node order"
         )
-        raise ValueError(msg)
+        raise InputError(msg)
     return [values[position[label]] for label in labels]
 
 
@@ -336,13 +338,13 @@ def _whole_numbers(counts) -> np.ndarray:
     if masked or values.dtype.kind not in "iuf":
         got = "masked entries" if masked else f"dtype {values.dtype}"
         msg = f"counts must be whole numbers in rows of equal length, without gaps; got {got}; use integers, 0 for nothing"
-        raise TypeError(msg)
+        raise InputTypeError(msg)
     if values.dtype.kind == "f" and not (np.isfinite(values).all() and (values == np.trunc(values)).all()):
         msg = "counts must be whole numbers; some are fractions, NaN or infinite; use 0 where nothing was counted"
-        raise ValueError(msg)
+        raise InputError(msg)
     if values.size and (values.max() > LARGEST_COUNT or values.min() < -LARGEST_COUNT):
         msg = "counts must be at most 2^52 in size, so that they stay exact with noise on them; count in larger units"
-        raise ValueError(msg)
+        raise InputError(msg)
     return values.astype(np.int64)
 
 
@@ -352,17 +354,17 @@ def _whole_numbers(counts) -> np.ndarray:
 def checked_adjacency(adjacency) -> Adjacency:
     if adjacency is None or adjacency not in get_args(Adjacency):
         msg = (
-            "adjacency must be declared: 'add-remove' (neighbouring data differ by one unit that is present or absent) or "
-            f"'change-one' (by one unit whose events change in any way; sqrt(2) times the sensitivity); got {shown(adjacency)}"
+            "{adjacency} must be declared: 'add-remove' (neighbouring data differ by one unit that is present or absent) or "
+            "'change-one' (by one unit whose events change in any way; sqrt(2) times the sensitivity); got {}"
         )
-        raise ValueError(msg)
+        raise InputError(Sentence(msg, shown(adjacency)))
     return adjacency
 
 
 def checked_dataset(dataset) -> str | None:
     if dataset is not None and not (isinstance(dataset, str) and dataset.strip()):
         msg = f"dataset must be the name of the data, as its ledger has it; got {type(dataset).__name__}"
-        raise TypeError(msg)
+        raise InputTypeError(msg)
     return dataset
 
 
@@ -371,9 +373,8 @@ def checked_caps(with_windows: bool, **caps) -> dict[str, int]:
     useless = [name for name, value in caps.items() if value is not None and name not in names]
     over = "with windows, one unit is bounded over pairs of node and window", "without windows, one unit is bounded over nodes"
     if useless or any(caps[name] is None for name in names):
-        got = f"; {' and '.join(useless)} cannot be used here" if useless else ""
-        msg = (
-            f"{over[not with_windows]}: give {names[0]} and {names[1]}, how many of them it may count in and how often in each{got}"
-        )
-        raise ValueError(msg)
+        named = reduce(lambda before, name: Sentence("{} and {}", before, name), map(argument, useless)) if useless else ""
+        got = Sentence("; {} cannot be used here", named) if useless else ""
+        msg = "{}: give {} and {}, how many of them it may count in and how often in each{}"
+        raise InputError(Sentence(msg, over[not with_windows], argument(names[0]), argument(names[1]), got))
     return {name: checked_count(name, caps[name], 1, _MAX_CAP) for name in names}

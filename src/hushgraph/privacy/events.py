@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
+from hushgraph._errors import InputError, InputTypeError, NoFileError
 from hushgraph.contents import extra
 from hushgraph.privacy.columns import Column, as_column, check_column, from_arrow
 from hushgraph.privacy.lines import attempt, read_header, read_lines
@@ -91,7 +92,7 @@ def open_events(events) -> EventSource:
         "events must be a pandas DataFrame, a dict of columns, an Arrow table, the path of a .csv, .csv.gz or .parquet file, or an "
         f"iterable of these; got {type(events).__name__}"
     )
-    raise TypeError(msg)
+    raise InputTypeError(msg)
 
 
 def check_columns(names: list[str], columns: list) -> None:
@@ -102,7 +103,7 @@ def check_columns(names: list[str], columns: list) -> None:
             fault = "more than one column" if found else "no column"
             hint = "rename one of them" if found else "name another, and check that a text file begins with a line of names"
             msg = f"the events have {fault} {name!r} among their {len(columns)} columns; {hint}"
-            raise ValueError(msg)
+            raise InputError(msg)
 
 
 def _is_arrow_table(events) -> bool:
@@ -125,7 +126,7 @@ def _open_iterable(events) -> EventSource:
         for number, table in enumerate(chain(head, iterator)):
             if not _is_table(table) and not isinstance(table, str | os.PathLike):
                 msg = f"chunk {number} of the events must be a DataFrame, a dict of columns or a path; got {type(table).__name__}"
-                raise TypeError(msg)
+                raise InputTypeError(msg)
             for chunk in open_events(table).chunks(names, chunk_rows):
                 yield Chunk(chunk.columns, chunk.numbers, chunk.dropped, number)
 
@@ -146,7 +147,7 @@ def _slices(table, names: list[str], chunk_rows: int) -> Iterator[Chunk]:
     for name, column in columns.items():
         if len(column) != length:
             msg = f"columns {names[0]!r} and {name!r} of the events have different lengths; every event needs a value in each"
-            raise ValueError(msg)
+            raise InputError(msg)
     step = min(chunk_rows, _TABLE_ROWS)
     for start in range(0, length, step):
         rows = slice(start, start + step)
@@ -161,9 +162,9 @@ def _open_file(path: Path) -> EventSource:
     name = path.name.lower()
     if not name.endswith((".csv", ".csv.gz", ".parquet")):
         msg = "events files must end in .csv, .csv.gz or .parquet; convert this one, or pass a DataFrame"
-        raise ValueError(msg)
+        raise InputError(msg)
     if not path.is_file():
-        raise FileNotFoundError(_NO_FILE)
+        raise NoFileError(_NO_FILE)
     return _open_parquet(path) if name.endswith(".parquet") else _open_text(path)
 
 

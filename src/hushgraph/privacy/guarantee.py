@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 
+from hushgraph._errors import InputError, Sentence
 from hushgraph.checks import checked_number, choose, shown
 
 STRONG, MODERATE, LARGEST_EPSILON = 1.0, 3.0, 10.0  # up to here: strong words, moderate words, any words without weak_guarantee
@@ -61,10 +62,10 @@ def checked_guarantee(epsilon, delta, *, weak_guarantee: bool = False, most: flo
     epsilon_given, epsilon = epsilon, checked_number("epsilon", epsilon, expected, above=0, most=most)
     if epsilon > LARGEST_EPSILON and not weak_guarantee:
         msg = (
-            f"epsilon = {shown(epsilon_given)} protects nobody in practice: even odds on whether somebody is in the data may become {_factor(epsilon)} "
-            f"to 1; use at most {LARGEST_EPSILON:g} (0.1 to 2 are usual), or say weak_guarantee=True if that is what you want"
+            "epsilon = {} protects nobody in practice: even odds on whether somebody is in the data may become {} to 1; use at most {:g} "
+            "(0.1 to 2 are usual), or say {weak_guarantee=True} if that is what you want"
         )
-        raise ValueError(msg)
+        raise InputError(Sentence(msg, shown(epsilon_given), _factor(epsilon), LARGEST_EPSILON))
     expected = (
         "above 0 and at most 0.001 (the chance that the guarantee fails; 1e-6, say: well below one over the number of people)"
     )

@@ -29,6 +29,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import get_args
 
+from hushgraph._errors import InputError, InputTypeError, Reference, Sentence, argument
 from hushgraph.checks import checked_number, checked_sigma, choose, shown
 from hushgraph.privacy.calibration import Adjacency, checked_delta, composed_delta, composed_epsilon
 from hushgraph.privacy.chain import (
@@ -209,8 +210,8 @@ class Ledger:
         for name, given in (("dataset", dataset), ("unit", unit), ("adjacency", adjacency)):
             stored = getattr(chain, name)
             if given is not None and given != stored:
-                msg = f"the ledger {path.name} is for {name}={stored!r}; got {shown(given)}; open the ledger that was made for it"
-                raise LedgerError(msg)
+                msg = "the ledger {} is for {}{!r}; got {}; open the ledger that was made for it"
+                raise LedgerError(Sentence(msg, path.name, Reference(f"{name}="), stored, shown(given)))
         ledger = cls(path, chain, key=key)
         with suppress(OSError, RuntimeError):  # a charge would warn
             remember(chain, path)
@@ -219,7 +220,7 @@ class Ledger:
     def __reduce_ex__(self, protocol):
         if self._key is not None:
             msg = "a ledger with a key is not pickled, since the key would go along; open it again: Ledger.open(path, key=...)"
-            raise TypeError(msg)
+            raise InputTypeError(msg)
         return super().__reduce_ex__(protocol)
 
     def charge(self, *, sensitivity_squared, sigma, epsilon, delta, note=None, claims=None) -> Charge:
@@ -251,7 +252,7 @@ class Ledger:
         alone = total_after(Decimal(0), squared, sigma)
         if composed_delta(alone, claim["epsilon"]) > claim["delta"]:
             msg = f"sigma = {sigma} is too small for epsilon = {epsilon}, delta = {delta}; use analytic_sigma(...)"
-            raise ValueError(msg)
+            raise InputError(msg)
         with transaction(self.path, "IMMEDIATE", "nothing was charged and nothing may be released: ") as connection:
             chain, _ = self._current(connection)
             total = total_after(chain.mu_squared, squared, sigma)
@@ -263,11 +264,12 @@ class Ledger:
                 chain = _insert(connection, self._key, chain, **fields)
         if not fits:
             msg = (
-                f"the budget of {self.path.name} is epsilon = {chain.epsilon} at delta = {chain.delta}; {chain.spent:.6g} of it "
-                f"is spent, and this release would make it {composed_epsilon(total, chain.delta):.6g}; nothing was charged; use a "
-                "smaller epsilon (ledger.remaining() says how large it can be), or start a new period with ledger.renew(...)"
+                "the budget of {} is epsilon = {} at delta = {}; {:.6g} of it is spent, and this release would make it {:.6g}; nothing was "
+                "charged; use a smaller epsilon ({ledger.remaining()} says how large it can be), or start a new period with "
+                "{ledger.renew(...)}"
             )
-            raise BudgetExceeded(msg)
+            after = composed_epsilon(total, chain.delta)
+            raise BudgetExceeded(Sentence(msg, self.path.name, chain.epsilon, chain.delta, chain.spent, after))
         self._keep(chain)
         return Charge(chain, squared, sigma, **claim, made_by=_MADE_HERE)
 
@@ -420,21 +422,20 @@ class Ledger:
 def _checked_path(path) -> Path:
     if not isinstance(path, str | os.PathLike) or not os.fspath(path):
         msg = f"path must be the path of a ledger file; got {shown(path)}"
-        raise ValueError(msg)
+        raise InputError(msg)
     return Path(path).absolute()
 
 
 def _checked_name(name: str, value) -> str:
     if not isinstance(value, str) or not value.strip():
-        msg = f"{name} must be a text that is not empty; got {shown(value)}"
-        raise ValueError(msg)
+        raise InputError(Sentence("{} must be a text that is not empty; got {}", argument(name), shown(value)))
     return value
 
 
 def _checked_key(key) -> bytes | None:
     if key is not None and not (isinstance(key, bytes) and len(key) >= 16):
-        msg = "key must be at least 16 secret bytes, as secrets.token_bytes(32) makes them, or None; got something else"
-        raise ValueError(msg)
+        msg = "{key} must be at least 16 secret bytes, as secrets.token_bytes(32) makes them, or None; got something else"
+        raise InputError(Sentence(msg))
     return key
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from hushgraph._errors import Sentence
 from hushgraph.privacy.chain import KEEP, LedgerError, LedgerTampered
 
 SCHEMA = "CREATE TABLE entries (entry INTEGER PRIMARY KEY, fields TEXT NOT NULL, head TEXT NOT NULL)"
@@ -19,8 +20,8 @@ PATIENCE = 60.0  # seconds to wait for another process
 def transaction(path: Path, begin: str, refusal: str = "") -> Iterator[sqlite3.Connection]:
     """One connection and one transaction, committed durably if the block ends well; an existing file only."""
     if not os.path.isfile(path):
-        msg = f"{refusal}there is no ledger {path}; check the path, or make one with Ledger.create(path, ...)"
-        raise LedgerError(msg)
+        msg = "{}there is no ledger {}; check the path, or make one with {Ledger.create(path, ...)}"
+        raise LedgerError(Sentence(msg, refusal, path))
     try:
         connection = sqlite3.connect(f"{path.as_uri()}?mode=rw", uri=True, timeout=PATIENCE, isolation_level=None)
         try:
@@ -40,8 +41,7 @@ def transaction(path: Path, begin: str, refusal: str = "") -> Iterator[sqlite3.C
         msg = f"{refusal}the ledger {path} cannot be used now: {error}; make room or give access, and try again"
         raise LedgerError(msg) from error
     except sqlite3.DatabaseError as error:
-        msg = f"{refusal}{path} is no ledger, or is damaged: {error}; {KEEP}"
-        raise LedgerTampered(msg) from error
+        raise LedgerTampered(Sentence("{}{} is no ledger, or is damaged: {}; {}", refusal, path, error, KEEP)) from error
 
 
 @contextmanager
@@ -53,8 +53,7 @@ def new_file(path: Path) -> Iterator[Path]:
         yield draft
         os.link(draft, path)
     except FileExistsError as error:
-        msg = f"{path} exists already; use it with Ledger.open(path), or choose another name"
-        raise LedgerError(msg) from error
+        raise LedgerError(Sentence("{} exists already; use it with {Ledger.open(path)}, or choose another name", path)) from error
     except OSError as error:
         msg = f"the ledger {path} cannot be created: {error.strerror}; its folder must exist, be writable and allow hard links"
         raise LedgerError(msg) from error
@@ -66,7 +65,7 @@ def rows_of(path: Path, connection: sqlite3.Connection, *, since: int = -(2**63)
     """All entries from entry `since` on; a file with other tables, or with triggers, is none of ours."""
     schema = connection.execute("SELECT type, name, sql FROM sqlite_master").fetchall()
     if schema and schema != [("table", "entries", SCHEMA)]:
-        msg = f"{path} is an SQLite file, but no ledger, or its tables were altered; check the path; {KEEP}"
-        raise LedgerTampered(msg)
+        msg = "{} is an SQLite file, but no ledger, or its tables were altered; check the path; {}"
+        raise LedgerTampered(Sentence(msg, path, KEEP))
     chosen = "SELECT entry, fields, head FROM entries WHERE entry >= ? ORDER BY entry"
     return connection.execute(chosen, (since,)).fetchall() if schema else []

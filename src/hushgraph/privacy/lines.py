@@ -27,6 +27,7 @@ from pathlib import Path
 import numpy as np
 from numba import njit
 
+from hushgraph._errors import InputError
 from hushgraph.edge_rows import decimal
 from hushgraph.names import PADDING
 from hushgraph.text_files import BYTE_ORDER_MARK
@@ -122,13 +123,13 @@ def read_header(path: Path) -> list[str]:
     head = attempt(lambda: next(blocks, b""), _DAMAGED.format(line=0)).partition(b"\n")[0]
     blocks.close()
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise ValueError(_UTF_16)
+        raise InputError(_UTF_16)
     most = head.count(b",") + 1
     text, spans = _writable(head), np.zeros(most, dtype=np.int64)
     end = len(head) - head.endswith(b"\r")
     n_fields = _split_line(text, 0, end, np.arange(most), spans) if end > 0 and len(head) <= LONGEST else -1
     if n_fields < 0:
-        raise ValueError(_NO_HEADER)
+        raise InputError(_NO_HEADER)
     fields = [text[place >> 32 : place & 0xFFFFFFFF].tobytes() for place in spans[:n_fields].tolist()]
     return [field.decode("utf-8", "surrogateescape") for field in fields]
 
@@ -156,7 +157,7 @@ def attempt(action: Callable, message: str, faults: tuple = (OSError, EOFError, 
         return action()
     except faults:
         pass
-    raise ValueError(message)
+    raise InputError(message)
 
 
 def _blocks(path: Path) -> Generator[bytes, None, None]:

@@ -13,6 +13,7 @@ import os
 import re
 from pathlib import Path
 
+from hushgraph._errors import Sentence
 from hushgraph.privacy.chain import KEEP, Chain, LedgerError, LedgerTampered
 
 
@@ -36,11 +37,10 @@ def check_path(path: Path, identity: str, replaces: str | None = None) -> None:
     other = _spent_ledger(_file_of_path(path))
     if other not in (None, identity, replaces):
         msg = (
-            f"the ledger {path.name} was replaced by another one: this machine has seen ledger {other} at this path, with spending, "
-            f"and the file is ledger {identity}; {KEEP}; if its owner replaced it on purpose, say so once with "
-            f"Ledger.open(path, replaces={other!r})"
+            "the ledger {} was replaced by another one: this machine has seen ledger {} at this path, with spending, and the file is "
+            "ledger {}; {}; if its owner replaced it on purpose, say so once with {Ledger.open(path, replaces=}{!r}{)}"
         )
-        raise LedgerTampered(msg)
+        raise LedgerTampered(Sentence(msg, path.name, other, identity, KEEP, other))
 
 
 def check_names(dataset: str, unit: str, adjacency: str, replaces: str | None) -> None:
@@ -48,12 +48,12 @@ def check_names(dataset: str, unit: str, adjacency: str, replaces: str | None) -
     other = _spent_ledger(_file_of_names(dataset, unit, adjacency))
     if other not in (None, replaces):
         msg = (
-            f"this machine has seen ledger {other} for dataset={dataset!r}, unit={unit!r}, adjacency={adjacency!r}, with spending: a "
-            "second ledger would give the same people a second budget; go on with that ledger (ledger.renew(...) starts a new "
-            "period), use another dataset name for other people's data, or, to replace it on purpose, pass "
-            f"replaces={other!r}, which the new ledger and its certificates will say"
+            "this machine has seen ledger {} for {dataset=}{!r}, {unit=}{!r}, {adjacency=}{!r}, with spending: a second ledger would give "
+            "the same people a second budget; go on with that ledger ({ledger.renew(...)} starts a new period), use another dataset name "
+            "for other people's data, or, to replace it on purpose, pass {replaces=}{!r}, which the new ledger and its certificates will "
+            "say"
         )
-        raise LedgerError(msg)
+        raise LedgerError(Sentence(msg, other, dataset, unit, adjacency, other))
 
 
 def _spent_ledger(file: str) -> str | None:

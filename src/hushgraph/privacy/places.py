@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy.spatial import cKDTree
 
+from hushgraph._errors import InputError, InputTypeError, Sentence, argument
 from hushgraph._geodesy import LocalPlane
 from hushgraph.checks import as_array, shown
 from hushgraph.graph import Graph
@@ -29,14 +30,14 @@ def place_columns(graph: Graph, columns: list | None, *, node=None, lon=None, la
     given = {name: value for name, value in {"node": node, "lon": lon, "lat": lat, "x": x, "y": y}.items() if value is not None}
     for name, value in given.items():
         if not isinstance(value, str):
-            msg = f"{name} must be the name of a column of the events, not the column itself; got {type(value).__name__}"
-            raise TypeError(msg)
+            msg = "{} must be the name of a column of the events, not the column itself; got {}"
+            raise InputTypeError(Sentence(msg, argument(name), type(value).__name__))
     if given and set(given) not in ({"node"}, {"lon", "lat"}, {"x", "y"}):
-        msg = f"say where events are in one way: node=, or lon= and lat=, or x= and y= with crs=; got {', '.join(given)}"
-        raise ValueError(msg)
+        msg = "say where events are in one way: {node=}, or {lon=} and {lat=}, or {x=} and {y=} with {crs=}; got {}"
+        raise InputError(Sentence(msg, ", ".join(given)))
     if crs is not None and given and "x" not in given:
-        msg = "crs goes with x= and y= only; node= needs none, and lon= and lat= are degrees (WGS 84)"
-        raise ValueError(msg)
+        msg = "{crs} goes with {x=} and {y=} only; {node=} needs none, and {lon=} and {lat=} are degrees (WGS 84)"
+        raise InputError(Sentence(msg))
     if given:
         names, kind = tuple(given.values()), next(iter(given))
     else:
@@ -44,10 +45,10 @@ def place_columns(graph: Graph, columns: list | None, *, node=None, lon=None, la
         kind = "lon" if names[0] == "longitude" else names[0]
     if kind == "x" and crs is None and given:
         msg = (
-            "x= and y= need crs=: 'planar' if they are in the plane of graph.coords, or what they are measured in, "
-            "'EPSG:2263', say, which needs a graph with crs='lonlat'"
+            "{x=} and {y=} need {crs=}: 'planar' if they are in the plane of graph.coords, or what they are measured in, "
+            "'EPSG:2263', say, which needs a graph with {crs='lonlat'}"
         )
-        raise ValueError(msg)
+        raise InputError(Sentence(msg))
     crs = {"node": None, "lon": "lonlat", "x": crs or "planar"}[kind]
     _check_graph_has(graph, crs)
     return names, crs
@@ -62,31 +63,30 @@ def _found_columns(graph: Graph, columns: list | None, crs) -> tuple:
         return fits[0]
     fault = f"in more than one way ({' and '.join('+'.join(names) for names in fits)})" if fits else "under no usual name"
     msg = (
-        f"the {len(columns)} columns of the events say where the events are {fault}; name them: node='...', "
-        "or lon='...' and lat='...' (degrees), "
-        "or x='...', y='...' and crs='planar' or 'EPSG:...'"
+        "the {} columns of the events say where the events are {}; name them: {node='...'}, or {lon='...'} and {lat='...'} (degrees), or "
+        "{x='...'}, {y='...'} and {crs='planar'} or 'EPSG:...'"
     )
-    raise ValueError(msg)
+    raise InputError(Sentence(msg, len(columns), fault))
 
 
 def _check_graph_has(graph: Graph, crs: str | None) -> None:
     if crs is None:
         return
     if graph.coords is None:
-        msg = "events can only be matched by place if nodes have places; build the graph with coords=, or give the events node="
-        raise ValueError(msg)
+        msg = "events can only be matched by place if nodes have places; build the graph with coords=, or give the events {node=}"
+        raise InputError(Sentence(msg))
     if graph.coords.shape[1] != 2:
-        msg = f"events have two coordinates, but graph.coords has shape {graph.coords.shape}; give the events node= instead"
-        raise ValueError(msg)
+        msg = "events have two coordinates, but graph.coords has shape {}; give the events {node=} instead"
+        raise InputError(Sentence(msg, graph.coords.shape))
     if crs == "planar" and graph.crs == "lonlat":
-        msg = "the events are planar, but the graph has crs='lonlat'; say what x and y are measured in: crs='EPSG:...'"
-        raise ValueError(msg)
+        msg = "the events are planar, but the graph has {crs='lonlat'}; say what x and y are measured in: {crs='EPSG:...'}"
+        raise InputError(Sentence(msg))
     if crs != "planar" and graph.crs != "lonlat":
         msg = (
-            "the events are on the globe, but the graph's coordinates are planar; build the graph with crs='lonlat' (longitude and "
-            "latitude), or project the events to the graph's plane and pass x=, y= and crs='planar'"
+            "the events are on the globe, but the graph's coordinates are planar; build the graph with {crs='lonlat'} (longitude and "
+            "latitude), or project the events to the graph's plane and pass {x=}, {y=} and {crs='planar'}"
         )
-        raise ValueError(msg)
+        raise InputError(Sentence(msg))
 
 
 # ---- nodes ----------------------------------------------------------------------------------------------------------
@@ -135,8 +135,7 @@ def _projection(crs: str) -> Callable:
     except pyproj.exceptions.ProjError:
         transformer = None
     if transformer is None:
-        msg = f"crs must be 'planar' or what pyproj understands, 'EPSG:2263', say; got {shown(crs)}"
-        raise ValueError(msg)
+        raise InputError(Sentence("{crs} must be 'planar' or what pyproj understands, 'EPSG:2263', say; got {}", shown(crs)))
 
     def to_degrees(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         lon, lat = transformer.transform(np.append(first, np.nan), np.append(second, np.nan))  # pyproj takes one point for a number
@@ -174,9 +173,8 @@ def _by_label(graph: Graph, name: str) -> Callable[[Chunk], np.ndarray]:
             return np.array([of_object(value) for value in column.values], dtype=np.int64)
         if not isinstance(column, Reals) or text_only:
             labels_are = "text labels" if text_only else "labels of other types"
-            fault = f"the graph has {labels_are}, but column {name!r} holds {type_of(column)}"
-            msg = f"{fault}; turn it into text as the labels are written"
-            raise TypeError(msg)
+            msg = f"the graph has {labels_are}, but column {name!r} holds {type_of(column)}; turn it into text as the labels are written"
+            raise InputTypeError(msg)
         values, places = np.unique(column.values, return_inverse=True)
         found = np.array([position.get(value, NO_PLACE) for value in values.tolist()], dtype=np.int64)
         return np.where(column.known, found[places], NO_PLACE)
@@ -201,8 +199,7 @@ class Windows:
     def __init__(self, windows):
         edges = as_array(windows, "windows") if not hasattr(windows, "tz") else windows
         if getattr(edges, "ndim", 0) != 1 or len(edges) < 2:
-            msg = f"windows must be h + 1 edges of h windows, at least 2; got {shown(windows)}"
-            raise ValueError(msg)
+            raise InputError(Sentence("{windows} must be h + 1 edges of h windows, at least 2; got {}", shown(windows)))
         self.kind = "number" if edges.dtype.kind in "iuf" else "naive"
         if self.kind == "number":
             self.edges = tuple(edges.tolist())
@@ -213,8 +210,8 @@ class Windows:
             not all(a < b for a, b in zip(self._ticks, self._ticks[1:], strict=False))
             or not np.isfinite(np.array([self._ticks[0], self._ticks[-1]], float)).all()
         ):
-            msg = "windows must be increasing finite edges: window k runs from edge k up to, not including, edge k + 1"
-            raise ValueError(msg)
+            msg = "{windows} must be increasing finite edges: window k runs from edge k up to, not including, edge k + 1"
+            raise InputError(Sentence(msg))
 
     def __len__(self):
         return len(self.edges) - 1
@@ -225,10 +222,10 @@ class Windows:
         known = ticks[ticks != NO_TICKS]
         if len(known) < len(ticks) or aware.all() != aware.any() or known.min() < _FIRST or known.max() >= _LAST:
             msg = (
-                "windows must be numbers, or times between the years 1678 and 2261, all with a time zone or all without: "
-                f"datetime64, datetimes or ISO 8601 text; got {shown(windows)}"
+                "{windows} must be numbers, or times between the years 1678 and 2261, all with a time zone or all without: datetime64, "
+                "datetimes or ISO 8601 text; got {}"
             )
-            raise ValueError(msg)
+            raise InputError(Sentence(msg, shown(windows)))
         self.kind = "aware" if aware.all() else "naive"
         self._ticks = ticks.tolist()
         self.edges = tuple(_iso_text(tick) + ("+00:00" if self.kind == "aware" else "") for tick in self._ticks)
@@ -237,7 +234,7 @@ class Windows:
         """The window of each row, or NO_TIME or OUTSIDE_WINDOWS."""
         if self.kind == "number" and isinstance(column, Moments):
             msg = f"windows are numbers, but column {name!r} holds times; give windows as datetimes"
-            raise TypeError(msg)
+            raise InputTypeError(msg)
         if self.kind == "number":
             values = numbers(column, name)
             return _window_of(np.array(self._ticks, dtype=np.float64), values, np.isfinite(values))
@@ -251,11 +248,11 @@ class Windows:
             return ticks, aware == (self.kind == "aware")
         if not isinstance(column, Moments):
             msg = f"windows are times, but column {name!r} holds {type_of(column)}; convert it to times: pandas.to_datetime"
-            raise TypeError(msg)
+            raise InputTypeError(msg)
         if column.aware != (self.kind == "aware"):
             have, lack = (f"column {name!r} has", "windows have") if column.aware else ("windows have", f"column {name!r} has")
             msg = f"{have} a time zone and {lack} none; give both one, or take it off: tz_convert('...').tz_localize(None)"
-            raise ValueError(msg)
+            raise InputError(msg)
         return column.ticks, True
 
 

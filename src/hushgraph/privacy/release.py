@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from hushgraph._errors import InputError, InputTypeError, Reference, Sentence, argument
 from hushgraph.adjacency import checked_nodes
 from hushgraph.checks import checked_count, checked_seed, shown
 from hushgraph.graph import Graph, checked_graph
@@ -84,7 +85,7 @@ class Release(Noisy):
     def __post_init__(self, made_by):
         if made_by is not _MADE_HERE:
             msg = "a Release is made by release() and read_release() only: its certificate speaks for values that were charged for"
-            raise TypeError(msg)
+            raise InputTypeError(msg)
         super().__post_init__()
         for name in ("caps", "rules", "ledger"):
             object.__setattr__(self, name, FrozenDict(getattr(self, name)))
@@ -120,23 +121,23 @@ class Release(Noisy):
         if nodes is not None or self.graph.labels is None:
             fault = "nodes= or labels=, not both" if nodes is not None else "nodes=: this graph has no labels"
             msg = f"name a region by {fault}"
-            raise ValueError(msg)
+            raise InputError(msg)
         position = {label: i for i, label in enumerate(self.graph.labels.tolist())}
         found = [position.get(label, -1) for label in labels]
         if min(found, default=0) < 0:
             msg = f"{found.count(-1)} of the {len(found)} labels are no nodes of the graph; the first is number {found.index(-1)}"
-            raise ValueError(msg)
+            raise InputError(msg)
         return checked_nodes(found, self.graph.n)
 
     def _checked_windows(self, windows) -> list[int]:
         if self.windows is None:
             msg = "this release has no time windows; leave windows= out"
-            raise ValueError(msg)
+            raise InputError(msg)
         given = [windows] if np.ndim(windows) == 0 else list(windows)
         numbers = [checked_count("windows", one, 0, self.values.shape[1] - 1) for one in given]
         if len(set(numbers)) != len(numbers):
             msg = "windows names a window twice, which would count it twice; pass each once"
-            raise ValueError(msg)
+            raise InputError(msg)
         return numbers
 
     def export(
@@ -201,8 +202,7 @@ def release(
     texts = {"not_protected": not_protected, "attribution": attribution, "note": note}
     for name, text in texts.items():
         if text is not None and not (isinstance(text, str) and text.isprintable()):
-            msg = f"{name} must be text in one line; got {shown(text)}"
-            raise TypeError(msg)
+            raise InputTypeError(Sentence("{} must be text in one line; got {}", argument(name), shown(text)))
     assert ledger is not None
     terms = {
         "epsilon": epsilon,
@@ -266,7 +266,7 @@ def simulate(
             "a CountMap holds private counts, and noise on them is drawn once, by release(); simulate takes generated or public "
             "values, and plan_release says what an epsilon buys"
         )
-        raise TypeError(msg)
+        raise InputTypeError(msg)
     signal = checked_graph(graph).align(values)
     squared = checked_squared(sensitivity, sensitivity_squared)
     sigma = mechanism_sigma(mechanism, epsilon=epsilon, delta=delta, sensitivity_squared=squared, paper_compat=paper_compat)
@@ -297,27 +297,27 @@ def _checked_request(counts, epsilon, delta, ledger, public_graph, mechanism, we
             f"release takes a CountMap, whose sensitivity is known; got {type(counts).__name__}; count events with "
             "privacy.count_events, or state the sensitivity of your own counts with privacy.declare_counts"
         )
-        raise TypeError(msg)
+        raise InputTypeError(msg)
     epsilon, delta = checked_guarantee(epsilon, delta, weak_guarantee=weak_guarantee)
     if public_graph is not True:
         msg = (
-            "public_graph=True is needed: you attest that graph, windows and caps were fixed without looking at the data; a graph "
+            "{public_graph=True} is needed: you attest that graph, windows and caps were fixed without looking at the data; a graph "
             "that was cut to the places with events gives these away"
         )
-        raise ValueError(msg)
+        raise InputError(Sentence(msg))
     if type(ledger) is not Ledger:
         msg = (
-            f"ledger must be a privacy.Ledger, which keeps count of what was spent; got {shown(ledger)}; make one with "
-            "privacy.Ledger.create(path, dataset=..., unit=..., adjacency=..., epsilon=..., delta=...)"
+            "{ledger} must be a privacy.Ledger, which keeps count of what was spent; got {}; make one with "
+            "{privacy.Ledger.create(path, dataset=..., unit=..., adjacency=..., epsilon=..., delta=...)}"
         )
-        raise LedgerError(msg)
+        raise LedgerError(Sentence(msg, shown(ledger)))
     check_ledger(counts, ledger)
     squared = Fraction(counts.sensitivity_squared)
     if (counts.caps or counts.bound == "enforced") and squared != caps_sensitivity(
         counts.caps, counts.adjacency, windows=counts.windows is not None
     ):
         msg = "the sensitivity of these counts is not the one that their caps and adjacency enforce: they were changed; count again"
-        raise ValueError(msg)
+        raise InputError(msg)
     sigma = mechanism_sigma(mechanism, epsilon=epsilon, delta=delta, sensitivity_squared=squared)
     return epsilon, delta, checked_lattice_sigma(sigma)
 
@@ -327,12 +327,9 @@ def check_ledger(counts: CountMap, ledger: Ledger) -> None:
     for name in ("unit", "adjacency", "dataset"):
         stored, counted = getattr(ledger, name), getattr(counts, name)
         if counted not in (None, stored):
-            hint = " (and unit_column= if the column has another name)" if name == "unit" else ""
-            msg = (
-                f"the ledger protects {name} {stored!r}, the counts {counted!r}; count again with {name}={stored!r}{hint}, or use the "
-                f"ledger for {counted!r}"
-            )
-            raise LedgerError(msg)
+            hint = Sentence(" (and {unit_column=} if the column has another name)") if name == "unit" else ""
+            msg = "the ledger protects {} {!r}, the counts {!r}; count again with {}{!r}{}, or use the ledger for {!r}"
+            raise LedgerError(Sentence(msg, name, stored, counted, Reference(f"{name}="), stored, hint, counted))
 
 
 def _refuse_unknown(arguments: dict):
@@ -342,6 +339,6 @@ def _refuse_unknown(arguments: dict):
                 f"a release takes no {name}: noise that can be repeated can be removed; use simulate(..., seed=) for experiments on "
                 "generated data"
             )
-            raise TypeError(msg)
+            raise InputTypeError(msg)
         msg = f"release() has no argument {name!r}"
-        raise TypeError(msg)
+        raise InputTypeError(msg)

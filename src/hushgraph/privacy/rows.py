@@ -21,6 +21,7 @@ from typing import Literal
 
 import numpy as np
 
+from hushgraph._errors import InputError, InputTypeError, Sentence, argument
 from hushgraph.checks import checked_number, choose
 from hushgraph.graph import Graph, checked_graph
 from hushgraph.privacy.columns import Column
@@ -108,19 +109,18 @@ def open_rows(
     checked_graph(graph)
     for name, value in (("unit", unit), ("unit_column", unit_column)):
         if value is not None and not isinstance(value, str):
-            msg = f"{name} must be the name of a column of the events, not the column itself; got {type(value).__name__}"
-            raise TypeError(msg)
+            msg = "{} must be the name of a column of the events, not the column itself; got {}"
+            raise InputTypeError(Sentence(msg, argument(name), type(value).__name__))
     if unit is None and unit_column is not None:
-        msg = "unit_column= says where the ids are; unit= must say whose they are, 'person', say"
-        raise ValueError(msg)
+        raise InputError(Sentence("{unit_column=} says where the ids are; {unit=} must say whose they are, 'person', say"))
     ids = unit if unit_column is None else unit_column
     slots = _checked_windows(time, windows)
     distance = _checked_distance(max_distance, far)
     source = open_events(events)
     places, crs = place_columns(graph, source.columns, node=node, lon=lon, lat=lat, x=x, y=y, crs=crs)
     if crs is None and distance is not None and source.columns is not None:
-        msg = "max_distance needs places; events that name their node= have no distance to it, so leave max_distance out"
-        raise ValueError(msg)
+        msg = "{max_distance} needs places; events that name their {node=} have no distance to it, so leave {max_distance} out"
+        raise InputError(Sentence(msg))
     return EventReader(
         graph=graph,
         source=source,
@@ -137,23 +137,25 @@ def open_rows(
 
 def _checked_windows(time, windows) -> Windows | None:
     if (time is None) != (windows is None):
-        missing = "windows, the h + 1 increasing edges of h windows" if windows is None else "time, the column of the events' times"
-        msg = f"time and windows go together; {missing}, is missing"
-        raise ValueError(msg)
+        edges, column = (
+            Sentence("{windows}, the h + 1 increasing edges of h windows"),
+            Sentence("{time}, the column of the events' times"),
+        )
+        raise InputError(Sentence("{time} and {windows} go together; {}, is missing", edges if windows is None else column))
     if time is not None and not isinstance(time, str):
-        msg = f"time must be the name of a column of the events, not the column itself; got {type(time).__name__}"
-        raise TypeError(msg)
+        msg = "{time} must be the name of a column of the events, not the column itself; got {}"
+        raise InputTypeError(Sentence(msg, type(time).__name__))
     return None if windows is None else Windows(windows)
 
 
 def _checked_distance(max_distance, far) -> float | None:
     choose("far", far, ("drop", "keep", None))
     if max_distance is None and far == "drop":
-        msg = "far='drop' needs max_distance=, the distance in metres (or units of the plane) beyond which events are dropped"
-        raise ValueError(msg)
+        msg = "far='drop' needs {max_distance=}, the distance in metres (or units of the plane) beyond which events are dropped"
+        raise InputError(Sentence(msg))
     if max_distance is None:
         return None
     if far == "keep":
-        msg = "far='keep' counts events at any distance, so max_distance would do nothing; leave one of the two out"
-        raise ValueError(msg)
+        msg = "far='keep' counts events at any distance, so {max_distance} would do nothing; leave one of the two out"
+        raise InputError(Sentence(msg))
     return checked_number("max_distance", max_distance, "a positive distance (metres, or units of the plane)", above=0)

@@ -11,6 +11,7 @@ from decimal import Decimal
 
 import numpy as np
 
+from hushgraph._errors import InputTypeError, Sentence
 from hushgraph.names import PADDING, Names
 from hushgraph.privacy.columns import Column, Objects, Reals, Texts, encoded, type_of
 
@@ -58,8 +59,8 @@ class UnitCodes:
         if isinstance(column, Objects):
             return _keyed(np.arange(len(column)), column.values)
         if not isinstance(column, Reals) or column.values.dtype.itemsize not in (1, *_EXACT):
-            msg = f"column {self.name!r} (unit=) must hold ids: text or whole numbers; it holds {type_of(column)}; use astype(str)"
-            raise TypeError(msg)
+            msg = "column {!r} ({unit=}) must hold ids: text or whole numbers; it holds {}; use astype(str)"
+            raise InputTypeError(Sentence(msg, self.name, type_of(column)))
         values, whole = column.values, column.known
         if values.dtype.kind == "f":
             usable = whole & (np.abs(values) < _EXACT[values.dtype.itemsize])
