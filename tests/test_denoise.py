@@ -636,3 +636,13 @@ def test_a_graph_forgets_what_was_worked_out():
     assert graph.memo == {}
     for again, before in zip(work(graph), first, strict=True):
         np.testing.assert_array_equal(again, before)
+
+
+def test_gaps_in_some_columns_are_said():
+    graph = hg.datasets.grid(10, 10)
+    noisy = np.random.default_rng(0).normal(size=(100, 3))
+    noisy[:7, 1] = np.nan
+    notes = hg.denoise(graph, noisy, sigma=1, method="sgwt_sure", missing="drop").details["notes"]
+    assert any("7 nodes have values in some columns and none in others" in note for note in notes)
+    noisy[:7] = np.nan
+    assert not hg.denoise(graph, noisy, sigma=1, method="sgwt_sure", missing="drop").details["notes"]

@@ -371,9 +371,10 @@ def test_a_release_shows_nothing_private(private, tmp_path):
     graph, counts, release, result = private
     html = written(tmp_path, graph, release, result, data="hidden-events.csv")
     page = Page(html)
+    text, source = (re.sub(r'"data":"[^"]*"|[0-9a-f]{32,}', "", part) for part in (page.text, html))  # a hash may hold any digits
     for words in ("SECRET", "7351", "7,351", "2917", "2,917", "hidden-budget", "hidden-events", str(tmp_path)):
-        assert words not in page.text, words
-        assert words not in re.sub(r'"data":"[^"]*"', "", html), words
+        assert words not in text, words
+        assert words not in source, words
     packed = data_of(html)["columns"][0]
     assert set(packed) == {"noisy", "denoised", "error"}
     truth = counts.counts[drawing_order(graph)]

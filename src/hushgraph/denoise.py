@@ -48,8 +48,12 @@ _OF_ONE = (
 )  # details of one product graph, no use for the mean of several
 _ON_HOST = ("counts", "sgwt_block", "sgwt_beta")  # methods that a GPU does not help
 TOO_LARGE = (
-    "sigma is too large: a scale of the values, or all of them, vary less than noise of this sigma would, or the estimated risk is far below 0; "
+    "sigma is too large: a scale of the values, or all of them, vary less than noise of this sigma would; "
     "risk and expected errors are worth nothing then. Pass the standard deviation of the noise, not its variance"
+)
+IMPOSSIBLE_RISK = (
+    f"the estimated risk is more than {IMPOSSIBLE:g} of its standard errors below 0, so no error is claimed: "
+    "there is hardly any signal, or sigma is too large"
 )
 COLUMN_WEIGHTS = (0.25, 4.0, 64.0)  # of the edges between neighbouring columns; columns="path" takes the mean of the three
 
@@ -262,6 +266,9 @@ def _denoise_around(graph, values, sigma, settings, timings, known, missing) -> 
     if missing == "fill":
         signal[~known] = _harmonic(graph, signal, known)
     details = {**result.details, "missing": int((~known).sum()), "missing_policy": missing}
+    if values.ndim == 2 and (partly := int((~np.isnan(values[~known])).any(axis=1).sum())):
+        note = f"{partly:,} nodes have values in some columns and none in others; they were taken out of all columns"
+        details["notes"] = [*result.details["notes"], note]
     node_risk = replace(result.node_risk, shape=values.shape, known=known)
     return replace(result, signal=signal, sigma=result.sigma if sigma is None else sigma, details=details, node_risk=node_risk)
 
@@ -297,7 +304,8 @@ def _checked_against_nothing(result: Denoised, values: np.ndarray, noise: Noise,
             f"{int(kept.sum())} of {len(kept)} signals were returned unchanged: their estimated risk exceeded that of the noise"
         )
     too_large = _signals_below_noise(result, len(values), noise)
-    notes += [TOO_LARGE] * bool(too_large.any())
+    impossible = ~too_large & ~(np.atleast_1d(result.risk) >= -IMPOSSIBLE * np.atleast_1d(result.risk_se))
+    notes += [TOO_LARGE] * bool(too_large.any()) + [IMPOSSIBLE_RISK] * bool(impossible.any())
     details = {**result.details, "notes": notes, "unchanged": np.flatnonzero(kept), "sigma_too_large": too_large}
     if not kept.any():
         return replace(result, details=details)
@@ -317,12 +325,12 @@ def _checked_against_nothing(result: Denoised, values: np.ndarray, noise: Noise,
 
 
 def _signals_below_noise(result: Denoised, n: int, noise: Noise) -> np.ndarray:
-    """Of each signal, whether sigma is too large for it: by a scale's energy, by the variance of all values, or by an impossible risk."""
+    """Of each signal, whether the energy of a scale or the variance of all values proves that sigma is too large."""
     total = noise.total(n) / noise.variance
     energy = n * np.atleast_1d(result.details["noisy_variance"])
     proven = noise.is_too_large(energy, total - total / n, tests=2)
     scales = [bool(found) for found in np.atleast_1d(result.details.get("sigma_too_large", False))]
-    return proven | scales | ~(np.atleast_1d(result.risk) >= -IMPOSSIBLE * np.atleast_1d(result.risk_se))
+    return proven | scales
 
 
 def _check_fit(settings: Settings) -> None:

@@ -116,7 +116,10 @@ class Story:
         if values.shape != denoised.shape:
             msg = f"noisy and result.signal must have one shape; got {values.shape} and {denoised.shape}: pass what was denoised"
             raise InputError(msg)
-        error = None if result.node_risk is None else result.node_risk.expected_error().reshape(graph.n, -1)
+        error = None
+        if result.node_risk is not None:
+            error = graph.aligned("the expected error", result.expected_error(), missing_ok=True).reshape(graph.n, -1)
+            error = None if graph.n and np.isnan(error).all() else error
         private = released or certificate is not None
         return cls(
             graph=graph,
@@ -275,7 +278,8 @@ def _done(story: Story) -> str:
     if np.ndim(result.details.get("low_scales", 0)) == 0 and result.details.get("low_scales"):
         words.append(f"It took {result.details['low_scales']} scales below the usual lowest one.")
     if "missing" in result.details:
-        what = "values were missing" if "columns" in result.details else "nodes had no value"
+        what = "nodes lacked a value in at least one column" if len(story.columns) > 1 else "nodes had no value"
+        what = "values were missing" if "columns" in result.details else what
         words.append(f"{result.details['missing']:,} {what}.")
     if story.certificate is not None:
         words.append("Only the noisy map was used, so the denoised one is as private.")

@@ -38,8 +38,10 @@ class NodeRisk:
     known: np.ndarray | None = None
     posterior: np.ndarray | None = None
 
-    def expected_error(self, *, hops: int = HOPS) -> np.ndarray:
+    def expected_error(self, *, hops: int = HOPS, bounds: np.ndarray | None = None) -> np.ndarray:
         """Root of the mean squared error around each node, in the shape of the signal; NaN where there was no value.
+
+        A signal whose errors are all below a tenth of its entry of `bounds` gets that entry; one whose entry is NaN gets NaN.
 
         The squared error of an estimate is its variance, which the probes give, plus a squared bias, which is what is left of
         SURE: averaged around the node, not negative, and scaled so that all nodes together have the risk of the whole.
@@ -47,7 +49,7 @@ class NodeRisk:
         hops = checked_count("hops", hops, 0)
         if on_device(self.sure):
             here = replace(self, sure=on_host(self.sure), variance=on_host(self.variance))
-            return beside(here.expected_error(hops=hops), self.sure)
+            return beside(here.expected_error(hops=hops, bounds=bounds), self.sure)
         walk = walk_matrix(self.graph)
         terms = np.concatenate([self.sure, self.variance]).T
         for _ in range(hops):
@@ -59,6 +61,9 @@ class NodeRisk:
         error = np.sqrt(variance + np.minimum(share, 1.0)[:, None] * bias)
         if self.posterior is not None:
             error[self.posterior] = np.sqrt(self.variance[self.posterior])
+        if bounds is not None:
+            replaced = ~(error.max(axis=1, initial=0.0) >= 0.1 * bounds)
+            error[replaced] = bounds[replaced, None]
         return _placed(error, self.known, self.shape)
 
 
@@ -118,12 +123,17 @@ class Denoised:
         """Expected error of each value (root mean square), from SURE averaged over that many hops around its node.
 
         In the form of `signal`: a Series or DataFrame with its index, a dict with its labels, an array in node order. Fewer hops
-        are more local and noisier. Of the estimate before it was clipped or rounded.
+        are more local and noisier. Of the estimate before it was clipped or rounded. NaN for a signal for which sigma is too large
+        (`details["sigma_too_large"]`). Where hardly any error can be seen at any node, it is the bound that the standard error of the
+        risk gives.
         """
         if self.node_risk is None:
             msg = "this result does not hold the terms of its risk; take one that denoise returned"
             raise InputError(msg)
-        error = self.node_risk.expected_error(hops=hops)
+        risks, errors = np.atleast_1d(self.risk), np.atleast_1d(self.risk_se)
+        bounds = np.sqrt((np.maximum(risks, 0.0) + errors) / max(self.n_values, 1))
+        bounds[np.broadcast_to(self.details.get("sigma_too_large", False), bounds.shape)] = np.nan
+        error = self.node_risk.expected_error(hops=hops, bounds=bounds)
         return in_form_of(self.signal, list(range(len(error))) if self.labels is None else self.labels.tolist(), error)
 
     @property

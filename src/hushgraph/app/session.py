@@ -359,7 +359,7 @@ def _checked_ledger(counts, ledger) -> Ledger:
         msg = "private events need {ledger=}, the budget that a release is charged to; make one with {privacy.Ledger.create(...)}"
         raise LedgerError(Sentence(msg))
     check_ledger(counts, ledger)
-    checked_guarantee(START, ledger.seen.delta)  # every release of the page has the budget's delta
+    checked_guarantee(START, ledger.delta)  # every release of the page has the budget's delta
     return ledger
 
 

@@ -313,14 +313,14 @@ def _goes_on(work: Path) -> str:
 
 
 def _tell(terminal: Terminal, found: Any) -> None:
-    from hushgraph.denoise import TOO_LARGE
+    from hushgraph.denoise import IMPOSSIBLE_RISK
     from hushgraph.result import IMPOSSIBLE
 
     seconds = sum(found.timings.values())
     if found.unchanged:
         terminal.note("the signal was returned unchanged: its estimated risk exceeded that of the noise")
     if found.risk < -IMPOSSIBLE * found.risk_se:
-        terminal.note(TOO_LARGE)
+        terminal.note(IMPOSSIBLE_RISK)
     terminal.story(
         {
             "Files": found.address,
