@@ -182,10 +182,12 @@ def _open_parquet(path: Path) -> EventSource:
     parquet, pyarrow = needed("pyarrow.parquet"), needed("pyarrow")
     faults = (pyarrow.ArrowException, OSError, ValueError)
     schema = attempt(lambda: parquet.read_schema(path), _BAD_PARQUET.format(row=0), faults)
+    # named, dictionaries have indices of 32 bits: the 8 bits that a file may declare are too few for 129 ids
+    dictionaries = [field.name for field in schema if pyarrow.types.is_dictionary(field.type)]
 
     def read(names, chunk_rows):
         row, step = 0, min(chunk_rows, _TABLE_ROWS)
-        with attempt(lambda: parquet.ParquetFile(path), _BAD_PARQUET.format(row=0), faults) as file:
+        with attempt(lambda: parquet.ParquetFile(path, read_dictionary=dictionaries), _BAD_PARQUET.format(row=0), faults) as file:
             batches = file.iter_batches(batch_size=step, columns=names)
             while (batch := attempt(lambda: next(batches, None), _BAD_PARQUET.format(row=row), faults)) is not None:
                 parts = attempt(lambda: _converted(batch, names), _BAD_PARQUET.format(row=row), faults)
