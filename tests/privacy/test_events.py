@@ -1,6 +1,7 @@
 """Sources of events: every kind gives the same counts, ids stay exact, broken input is refused without quoting it. And trips."""
 
 import copy
+import errno
 import gzip
 import logging
 import pickle
@@ -578,3 +579,17 @@ def test_a_file_of_short_lines_only_is_no_refusal(tmp_path, rows):
     path = tmp_path / "events.csv"
     path.write_text("person,time,node\n" + rows)
     assert not count_events(PATH, path, unit="person", node="node", **CAPS).counts.any()
+
+
+@pytest.mark.parametrize("name", ["events.csv", "events.csv.gz"])
+def test_what_the_operating_system_says_is_said(tmp_path, monkeypatch, name):
+    """A file that may not be read is not called damaged, and nothing else of the system's error is shown."""
+    (tmp_path / name).write_bytes(b"person,node\na,0\n")
+
+    def refuse(*_, **__):
+        raise PermissionError(errno.EACCES, "secret", "secret.csv")
+
+    monkeypatch.setattr("gzip.open" if name.endswith(".gz") else "pathlib.Path.open", refuse)
+    with pytest.raises(OSError, match=r"cannot be read after line 0: Permission denied; check that") as caught:
+        open_events(tmp_path / name)
+    assert "secret" not in f"{caught.value} {caught.value.__cause__} {caught.value.__context__} {caught.value.filename}"
