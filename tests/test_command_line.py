@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -539,15 +540,18 @@ def test_check_refuses_what_release_would_refuse(town, tmp_path):
 
 
 def test_release_says_to_check_first_whatever_the_events(town, ledger, tmp_path):
-    """The line is the same for a file that is not understood at all."""
+    """The line is the same for a file that is not understood at all, and the command in it runs as it is."""
     empty = tmp_path / "empty.csv"
     empty.write_text("person,x,y,time\n", encoding="utf-8")
     said = [
         good(*releasing(town, ledger, tmp_path / name, events=events, epsilon=0.1)).stderr
         for name, events in (("a", None), ("b", empty))
     ]
-    assert said[0] == said[1]
-    assert "hushgraph check" in said[0]
+    assert said[0].replace(str(town.trips), str(empty)) == said[1]
+    (line,) = [line for line in said[0].splitlines() if "hushgraph check" in line]
+    command = shlex.split(line[line.index("hushgraph check") :])
+    assert command[4:6] == ["--unit", "person"]
+    assert "rows read" in good(*command[1:]).stdout
 
 
 def test_release_json_keys_are_stable(town, ledger, tmp_path):

@@ -205,6 +205,61 @@ def test_ids_that_are_none_are_noticed(graph, tmp_path):
     assert hinted(check_events(graph, written(tmp_path / "c.csv", none), unit="person", **PLACES), "50% of the rows have none")
 
 
+@pytest.mark.parametrize("first", [0, 1])
+def test_row_numbers_of_joined_files_are_noticed(first):
+    graph, order = hg.Graph.from_edges([(0, 1), (1, 2)]), np.random.default_rng(0).permutation(1700)
+    numbers = np.concatenate([np.arange(1000), np.arange(700)]) + first
+    for ids in (numbers, numbers[order], [*map(str, numbers)], [f"{number:06d}" for number in numbers]):
+        check = check_events(graph, {"person": ids, "node": np.zeros(1700, int)}, unit="person", **PLACES)
+        assert not check.every_id_once
+        assert hinted(check, "numbers the rows of several files")
+
+
+def test_numbered_people_are_not_taken_for_rows():
+    """The negative control: people with numbers from 0 on, who come more or less often; and numbers with a gap."""
+    graph, rng = hg.Graph.from_edges([(0, 1), (1, 2)]), np.random.default_rng(0)
+    for ids in (np.repeat(np.arange(500), rng.integers(1, 4, 500)), np.tile(np.r_[0:500, 501:700], 2), [0, 0, 1]):
+        assert check_events(graph, {"person": ids, "node": np.zeros(len(ids), int)}, unit="person", **PLACES).hints == ()
+
+
+def test_ids_of_several_kinds_are_noticed():
+    graph = hg.Graph.from_edges([(0, 1), (1, 2)])
+    events = {"person": ["a", b"a", 0.5, 7, "7", "a"], "node": [0] * 6}
+    assert hinted(check_events(graph, events, unit="person", **PLACES), "several kinds (bytes, other number, text)")
+    same = {"person": ["a", "a", 7.0, 7, "7", "a"], "node": [0] * 6}
+    assert check_events(graph, same, unit="person", **PLACES).hints == ()
+
+
+def test_dropped_rows_of_several_files_have_line_and_file(tmp_path):
+    graph = hg.Graph.from_edges([(0, 1), (1, 2)])
+    paths = [tmp_path / f"{k}.csv" for k in range(2)]
+    for path in paths:
+        path.write_text("person,node\n,0\na,0\na,1\n")
+    assert [one.place for one in check_events(graph, paths[0], unit="person", **PLACES).dropped] == ["line 2"]
+    table = {"person": ["a", None], "node": [0, 0]}
+    found = check_events(graph, [*paths, table], unit="person", **PLACES).dropped
+    assert [one.place for one in found] == ["line 2 of part 1", "line 2 of part 2", "row 1 of part 3"]
+
+
+class WithoutText:
+    def __str__(self):
+        msg = "secret"
+        raise RuntimeError(msg)
+
+    __repr__ = __str__
+
+
+@pytest.mark.parametrize("odd", [pytest.param(10**5000, id="long"), pytest.param(WithoutText(), id="without text")])
+def test_values_without_a_text_are_no_reason_to_stop(odd):
+    graph = hg.Graph.from_edges([(0, 1), (1, 2)])
+    events = {"person": ["a", odd], "node": [0, odd], "time": [odd, odd]}
+    options = {"time": "time", "max_cells": 1, "max_per_cell": 1}
+    for windows in (["2026-03-02", "2026-03-03"], [0, 1]):
+        check = check_events(graph, events, unit="person", windows=windows, **options)
+        assert check.counted == 0
+        assert "secret" not in str(check)
+
+
 # ---- for the screen only ------------------------------------------------------------------------------------------------
 
 

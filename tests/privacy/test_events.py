@@ -1,6 +1,7 @@
 """Sources of events: every kind gives the same counts, ids stay exact, broken input is refused without quoting it. And trips."""
 
 import copy
+import errno
 import gzip
 import logging
 import pickle
@@ -169,7 +170,13 @@ def test_parquet_text_and_dictionaries(tmp_path):
 @pytest.mark.parametrize(
     ("ids", "people"),
     [
-        ([1, "1", b"1", uuid.UUID(int=1), Decimal(1), 1.0, np.float32(1), np.int8(1)], 4),  # number, text, bytes, UUID
+        (
+            [1, "1", b"1", uuid.UUID(int=1), Decimal(1), 1.0, np.float32(1), np.int8(1), "01"],
+            4,
+        ),  # whole number or text, bytes, UUID, "01"
+        ([-7, "-7", -7.0, "-07", "-7.0", " -7", "7", "+7", 0, "0", "-0", -0.0], 8),
+        ([2**63, str(2**63), 10**30, "1" + "0" * 30, Decimal("1E+30"), "1e30", "1E+30"], 4),
+        ([0.5, "0.5", "5e-1"], 3),
         ([None, True, np.True_, 1], 1),
         (["a", 1.0, float("nan"), Decimal("NaN"), Decimal("sNaN"), Decimal("Infinity"), pd.NaT, pd.NA], 2),
         ([(1,), ([1],), [1], {1}, 1j, np.longdouble(1), np.datetime64("2026-03-02"), object(), 7], 1),
@@ -215,7 +222,7 @@ def test_one_missing_id_does_not_change_the_others():
     narrow = [{"person": np.ones(1, dtype=kind), "node": [0]} for kind in (np.float32, np.float64, np.float16, np.uint8, np.uint64)]
     assert counted_people(narrow) == 1
     assert (
-        counted_people([{"person": [1, 2], "node": [0, 0]}, {"person": [None], "node": [0]}, {"person": ["1"], "node": [0]}]) == 3
+        counted_people([{"person": [1, 2], "node": [0, 0]}, {"person": [None], "node": [0]}, {"person": ["1"], "node": [0]}]) == 2
     )
 
 
@@ -572,3 +579,17 @@ def test_a_file_of_short_lines_only_is_no_refusal(tmp_path, rows):
     path = tmp_path / "events.csv"
     path.write_text("person,time,node\n" + rows)
     assert not count_events(PATH, path, unit="person", node="node", **CAPS).counts.any()
+
+
+@pytest.mark.parametrize("name", ["events.csv", "events.csv.gz"])
+def test_what_the_operating_system_says_is_said(tmp_path, monkeypatch, name):
+    """A file that may not be read is not called damaged, and nothing else of the system's error is shown."""
+    (tmp_path / name).write_bytes(b"person,node\na,0\n")
+
+    def refuse(*_, **__):
+        raise PermissionError(errno.EACCES, "secret", "secret.csv")
+
+    monkeypatch.setattr("gzip.open" if name.endswith(".gz") else "pathlib.Path.open", refuse)
+    with pytest.raises(OSError, match=r"cannot be read after line 0: Permission denied; check that") as caught:
+        open_events(tmp_path / name)
+    assert "secret" not in f"{caught.value} {caught.value.__cause__} {caught.value.__context__} {caught.value.filename}"

@@ -233,7 +233,7 @@ def with_one_type_for_all(ids, lon, time):
     ("broken", "ids", "times"),
     [
         (with_a_guessed_format, ["ann"], ["2026-03-02T06:30", "2026-03-02", "2026-03-02T06:30:00"]),
-        (with_one_type_for_all, [7, "7", "x"], TIMES["seconds"][:1]),
+        (with_one_type_for_all, [0.5, "0.5", "x"], TIMES["seconds"][:1]),
     ],
 )
 def test_conversions_of_whole_columns_are_caught(broken, ids, times):
@@ -307,6 +307,82 @@ def test_slices_of_arrow_arrays_keep_their_rows():
         assert found == [b"" if value is None else value.encode() for value in values.slice(start, 2).to_pylist()]
         numbers = as_column(pa.array([1, None, 3, 4, 5, 6]).slice(start, 2))
         assert numbers.values[numbers.known].tolist() == [[1], [3], [3, 4], [4, 5], [5, 6]][start]
+
+
+INTEGERS = [0, 7, -7, 10, 2**24 - 1, -(2**24) + 1]
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        np.array(INTEGERS),
+        np.array(INTEGERS, dtype=np.int32),
+        np.array(INTEGERS, dtype=">i8"),
+        np.array(INTEGERS, dtype=float),
+        np.array(INTEGERS, dtype=np.float32),
+        [Decimal(value) for value in INTEGERS],
+        pd.array(INTEGERS, dtype="Int64"),
+        pd.Categorical(INTEGERS),
+        pd.Categorical([*map(str, INTEGERS)]),
+        pa.array(INTEGERS),
+        pa.array(INTEGERS, pa.float64()),
+        pa.array(INTEGERS).cast(pa.decimal128(38, 2)),
+        pa.array([*map(str, INTEGERS)]),
+    ],
+)
+def test_a_whole_number_and_its_decimal_text_are_one_id(tmp_path, column):
+    """Columns of numbers, of text and text files have one set of ids, and each number is the text of itself."""
+    path = tmp_path / "ids.csv"
+    path.write_text("person,node\n" + "".join(f"{value},0\n" for value in INTEGERS))
+    reader = open_rows(PATH, [{"person": column, "node": [0] * 6}, path], unit="person")
+    first, second = reader.rows(100)
+    assert first.units.tolist() == second.units.tolist() == [0, 1, 2, 3, 4, 5]
+    assert ids_of(reader.codes) == [("text", str(value).encode()) for value in INTEGERS]
+
+
+def test_integers_of_64_bits_are_their_decimal_text():
+    for dtype in (np.int64, np.uint64, np.int8, np.uint8):
+        ends = [np.iinfo(dtype).min, np.iinfo(dtype).max]
+        reader = open_rows(PATH, {"person": np.array(ends, dtype), "node": [0, 0]}, unit="person")
+        list(reader.rows(10))
+        assert ids_of(reader.codes) == [("text", str(end).encode()) for end in ends]
+
+
+def test_one_person_more_does_not_split_the_others_when_pandas_reads_in_blocks(tmp_path):
+    """pandas reads some blocks of a column as integers and others as text as soon as one id is not a number."""
+    n, path = 150_000, tmp_path / "events.csv"
+    path.write_text("person,node\n" + 2 * "".join(f"{i},0\n" for i in range(n)) + "x,9\n")
+    with pytest.warns(pd.errors.DtypeWarning):
+        table = pd.read_csv(path)
+    assert {type(value) for value in table["person"]} == {int, str}
+    for events in (table, path):
+        assert count_events(PATH, events, unit="person", **CAPS).counts.tolist() == [n, 0, 0, 0]
+
+
+def test_categories_are_read_by_their_type():
+    """Floats of 32 bits that may have been merged are no ids as categories either."""
+    floats = pd.Series(np.arange(2**24 - 3, 2**24 + 3, dtype=np.float32))
+    for column in (floats, floats.astype("category"), pd.Categorical(floats), pd.CategoricalIndex(floats)):
+        assert count_events(PATH, {"person": column, "node": [0] * 6}, unit="person", **CAPS).counts.sum() == 3
+    times = pd.Series(pd.to_datetime(["2026-03-02T06:30+05:30", None, "2026-03-02T06:30+05:30"]))
+    categories = as_column(times.astype("category"))
+    assert categories.aware
+    assert categories.ticks.tolist() == as_column(times).ticks.tolist()
+    assert as_column(pd.Categorical.from_codes([1, -1, 0, 1], ["a", 7])).values == [7, None, "a", 7]
+    assert as_column(pd.Categorical.from_codes([-1, -1], categories=pd.Index([], dtype="int64"))).known.tolist() == [False, False]
+    with pytest.raises(TypeError, match="holds bool"):
+        count_events(PATH, {"person": pd.Categorical([True, False]), "node": [0, 0]}, unit="person", **CAPS)
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.binary(), pa.int64()])
+def test_dictionaries_of_small_indices_hold_any_number_of_ids(tmp_path, kind):
+    """Two days of categories, joined: each has indices of 8 bits, and together they have more than 128 ids."""
+    names = pa.array([str(i) for i in range(200)]).cast(kind)
+    days = [pa.DictionaryArray.from_arrays(pa.array(range(100), pa.int8()), names.slice(start, 100)) for start in (0, 100)]
+    table = pa.table({"the.person": pa.chunked_array(days), "node": [0] * 200})
+    pq.write_table(table, tmp_path / "events.parquet")
+    for events in (table, tmp_path / "events.parquet"):
+        assert count_events(PATH, events, unit="the.person", **CAPS).counts.sum() == 200
 
 
 # ---- no value refuses a table ------------------------------------------------------------------------------------------

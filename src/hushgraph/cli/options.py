@@ -102,6 +102,18 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
+def words_of(*groups: Any) -> list[str]:
+    """The options that were given, as a command has them; those that have their default are left out."""
+    words = []
+    for group in groups:
+        for option in _options_of(type(group)):
+            value, (info,) = getattr(group, option.name), option.annotation.__metadata__
+            flag = next((name for name in info.param_decls or () if name.startswith("--")), f"--{option.name.replace('_', '-')}")
+            if value != option.default:
+                words += [flag] if value is True else [flag, str(value)]
+    return words
+
+
 def _options_of(kind: Any) -> list[inspect.Parameter]:
     """One for each field of the dataclass."""
     hints, keyword = get_type_hints(kind, include_extras=True), inspect.Parameter.KEYWORD_ONLY

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -29,14 +31,14 @@ from hushgraph.cli.options import (
     WeakGuarantee,
     grouped,
     key_of,
+    words_of,
 )
 from hushgraph.cli.outputs import checked_folder, checked_report, written, written_folder
 from hushgraph.cli.terminal import Terminal, open_terminal
 
 _BUDGET, _OUTPUT = "Budget", "What comes out"
 _CHECK_FIRST = (  # whatever the events are: a release says nothing that depends on them
-    "rows that are not understood are left out, and a release never tells how many; hushgraph check with the same options shows it on "
-    "your screen, before anything is charged"
+    "rows that are not understood are left out, and a release never tells how many; to see it on your screen before anything is charged: "
 )
 _WAIT = b"\nThe budget is charged: the files are finished first, so that nothing is lost. Ctrl-C again drops the release.\n"
 
@@ -112,7 +114,10 @@ def release(
         delta = ledger.seen.delta if delta is None else delta
         check_request(ledger, epsilon, delta, mechanism, public_graph, weak_guarantee=weak_guarantee)
         graph = reading.graph(terminal, graph_file)
-        terminal.note(_CHECK_FIRST)
+        checked = replace(counting, unit=None if counting.assume_bound else ledger.unit)
+        terminal.note(
+            _CHECK_FIRST + shlex.join(["hushgraph", "check", str(events), str(graph_file), *words_of(checked, windowed, reading)])
+        )
         counts = counting.counts(terminal, events, graph, ledger, windowed=windowed)
         with Held() as held:
             with terminal.working("Charging the budget and drawing the noise"), _charge_told(terminal, ledger) as finish:

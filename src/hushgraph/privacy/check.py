@@ -7,7 +7,6 @@ its owner what becomes of every row. All of it is private: it is for a screen, n
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ import numpy as np
 from hushgraph._errors import InputTypeError
 from hushgraph.checks import checked_count, shown
 from hushgraph.graph import Graph
+from hushgraph.names import PADDING
 from hushgraph.privacy.bounding import Tally
 from hushgraph.privacy.calibration import Adjacency
 from hushgraph.privacy.columns import Column, Moments, Objects, Reals, Texts, numbers, times
@@ -30,6 +30,7 @@ from hushgraph.privacy.rows import NO_PLACE, NO_TIME, OUTSIDE_WINDOWS, TOO_FAR, 
 _SHOWN_PER_REASON = 3
 _SAMPLE_PER_CHUNK, _SAMPLE = 2_000, 20_000  # rows that hints are made from
 _MANY, _SOME = 0.5, 0.05  # shares of the rows from which on a hint is given
+_FEW_IDS = 10  # so few ids may well be people who are numbered in the order of how often they come
 _METRES_PER_DEGREE = 111_195.0
 PRIVATE = "Private, not for publication: what counting would make of these events. Nothing was charged, nothing was written."
 ADVICE = (
@@ -183,7 +184,7 @@ def check_events(
     caps = checked_caps(
         reader.windows is not None, max_nodes=max_nodes, max_per_node=max_per_node, max_cells=max_cells, max_per_cell=max_per_cell
     )
-    look = _Look(reader, Tally(reader.n_cells, *caps.values()), "line" if _is_text_file(events) else "row")
+    look = _Look(reader, Tally(reader.n_cells, *caps.values()))
     for rows in reader.rows(checked_count("chunk_rows", chunk_rows, 1)):
         look.add(rows)
         if progress is not None:
@@ -191,15 +192,12 @@ def check_events(
     return look.result(unit)
 
 
-def _is_text_file(events) -> bool:
-    return isinstance(events, str | os.PathLike) and not os.fspath(events).lower().endswith(".parquet")
-
-
 class _Look:
     """One pass over the rows: what becomes of each, the first of each kind that do not count, and a sample for hints."""
 
-    def __init__(self, reader: EventReader, tally: Tally, line_or_row: str):
-        self.reader, self.tally, self.line_or_row = reader, tally, line_or_row
+    def __init__(self, reader: EventReader, tally: Tally):
+        self.reader, self.tally = reader, tally
+        self.times_met = np.zeros(0, dtype=np.int64)  # by code of the unit
         self.n_rows = self.unreadable = self.with_id = self.countable = 0
         self.reasons = dict.fromkeys(("id", NO_PLACE, TOO_FAR, NO_TIME, OUTSIDE_WINDOWS), 0)
         self.examples: list[tuple[tuple, DroppedRow]] = []
@@ -219,6 +217,10 @@ class _Look:
             self.reasons[reason] += len(found)
             self._show(reason, rows, rows.numbers[found], found)
         self.tally.add(rows.units, rows.cells)
+        if rows.units is not None and self.reader.codes is not None:
+            met = np.bincount(rows.units[identified], minlength=len(self.reader.codes))
+            met[: len(self.times_met)] += self.times_met
+            self.times_met = met
         self._take_sample(rows)
 
     def _show(self, reason, rows: Rows, positions: np.ndarray, found: np.ndarray | None) -> None:
@@ -227,7 +229,8 @@ class _Look:
         for k, position in enumerate(positions[: max(room, 0)].tolist()):
             part = f" of part {rows.part}" if rows.part else ""
             why = "it cannot be split into fields, or is too long" if found is None else self._why(reason, rows, int(found[k]))
-            self.examples.append(((rows.part, position), DroppedRow(f"{self.line_or_row} {position}{part}", why)))
+            place = f"{'line' if rows.of_text else 'row'} {position}{part}"
+            self.examples.append(((rows.part, position), DroppedRow(place, why)))
             self.shown[reason] = self.shown.get(reason, 0) + 1
 
     def _why(self, reason, rows: Rows, row: int) -> str:
@@ -283,6 +286,17 @@ class _Look:
                 "the column of ids numbers the rows, since every id occurs once; then the bound binds nobody, and one person may count "
                 "any number of times"
             )
+        elif self._are_row_numbers():
+            hints.append(
+                "the column of ids numbers the rows of several files that were joined, since the ids are the whole numbers from 0 or 1 on and "
+                "none occurs more often than the one before it; then the bound binds nobody, and one person may count any number of times"
+            )
+        if self.reader.codes is not None and len(self.reader.codes.tables) > 1:
+            kinds = ", ".join(sorted(self.reader.codes.tables))
+            hints.append(
+                f"the ids of one person are written in several ways, since they are of several kinds ({kinds}), and ids of different kinds "
+                "are different people; turn them all into text, or pass the path of the file"
+            )
         if units == 1 and self.with_id > 1:
             hints.append("the column of ids is not one, since all rows have the same")
         if share["id"] > _SOME:
@@ -302,6 +316,19 @@ class _Look:
         if self.reader.time is not None and self.sampled:
             hints += self._time_hints(share)
         return hints or ([] if counted else ["nothing would be counted, and the release would be noise alone"])
+
+    def _are_row_numbers(self) -> bool:
+        """Return whether the ids are 0, 1, ..., n - 1 or 1, ..., n, each met at most as often as the one before it."""
+        tables = {} if self.reader.codes is None else self.reader.codes.tables
+        if list(tables) != ["text"] or len(tables["text"]) < _FEW_IDS:
+            return False
+        content, starts, lengths = tables["text"].places()
+        buffer = np.concatenate([content, np.frombuffer(PADDING, dtype=np.uint8)])
+        ids = Texts(buffer, starts.astype(np.int64) << 32 | (starts + lengths).astype(np.int64)).numbers()
+        order = np.argsort(ids)
+        first = ids[order[0]]
+        numbered = first in (0, 1) and np.array_equal(ids[order], first + np.arange(len(ids)))
+        return bool(numbered and (np.diff(self.times_met[order]) <= 0).all())
 
     def _place_hints(self, without_place: float) -> list[str]:
         """Hints from a sample of the coordinates."""
@@ -380,11 +407,7 @@ def _kind_of_times(values: list, with_offset: bool) -> str:
     if np.mean(read & (aware != with_offset)) > _SOME:
         have, lack = ("windows", "times") if with_offset else ("times", "windows")
         return f"the {have} have an offset from UTC (Z or +01:00) and the {lack} have none; give both one, or neither"
-    texts = [
-        value.decode("utf-8", "replace").strip() if isinstance(value, bytes) else str(value).strip()
-        for value, usable in zip(values, read.tolist(), strict=True)
-        if not usable
-    ]
+    texts = [_plain(value) for value, usable in zip(values, read.tolist(), strict=True) if not usable]
     found = {words: sum(re.match(form, text) is not None for text in texts) for form, words in _FORMS.items()}
     most = max(found, key=found.__getitem__)
     if texts and found[most] > _MANY * len(texts):
@@ -407,6 +430,14 @@ def _value(column: Column, row: int) -> Any:
     if isinstance(column, Moments):
         return None if column.ticks[row] == NO_TICKS else np.datetime64(int(column.ticks[row]), "ns")
     return column.values[row] if isinstance(column, Objects) else None
+
+
+def _plain(value) -> str:
+    """Return a value as text; nothing if it has none."""
+    try:
+        return value.decode("utf-8", "replace").strip() if isinstance(value, bytes) else str(value).strip()
+    except Exception:  # an object without a text is no reason to stop, and its error may quote it
+        return ""
 
 
 def _text(column: Column, row: int) -> str:

@@ -152,7 +152,9 @@ def _from_pandas(values) -> Column:
     """A Series, Index or array of a type of pandas."""
     dtype, array = values.dtype, getattr(values, "array", values)
     if hasattr(dtype, "categories"):
-        return Objects(list(values))
+        known = array.codes >= 0
+        used, codes = np.unique(array.codes[known], return_inverse=True)
+        return _spread(as_column(dtype.categories[used]), codes, known)
     if hasattr(dtype, "tz"):
         ticks = array.tz_convert("UTC").tz_localize(None)
         return Moments(_scaled(np.asarray(ticks).astype(np.int64), dtype.unit), aware=True)
@@ -163,6 +165,26 @@ def _from_pandas(values) -> Column:
     if hasattr(dtype, "freq") or hasattr(dtype, "closed") or not hasattr(array, "__arrow_array__"):  # periods, intervals
         return Unusable(str(dtype), len(values))
     return from_arrow(array.__arrow_array__())
+
+
+def _spread(column: Column, codes: np.ndarray, known: np.ndarray) -> Column:
+    """A column with elements of another, given by number, in the rows that are known, and missing values in the others."""
+
+    def spread(values: np.ndarray, missing) -> np.ndarray:
+        rows = np.full(len(known), missing, dtype=values.dtype)
+        rows[known] = values[codes]
+        return rows
+
+    if isinstance(column, Texts):
+        return Texts(column.buffer, spread(column.spans, 0), column.kind)
+    if isinstance(column, Reals):
+        return Reals(spread(column.values, 0), spread(column.known, False))
+    if isinstance(column, Moments):
+        return Moments(spread(column.ticks, NO_TIME), column.aware)
+    if isinstance(column, Unusable):
+        return Unusable(column.dtype, len(known))
+    found = iter(codes.tolist())
+    return Objects([column.values[next(found)] if has_one else None for has_one in known.tolist()])
 
 
 # ---- Arrow ----------------------------------------------------------------------------------------------------------

@@ -151,7 +151,9 @@ def count_events(
     events : DataFrame, dict of columns, Arrow table, path of a .csv, .csv.gz or .parquet file, or iterable of these
         One row per event. Files and iterables are read in chunks, so they may be larger than memory. What a row means depends on
         that row alone, and different ids stay different: in text files ids are their exact bytes, numbers and times (ISO 8601)
-        follow one grammar; in tables ids are text, bytes, UUIDs or numbers, compared exactly. The rules are in docs/privacy.md.
+        follow one grammar; in tables ids are text, bytes, UUIDs or numbers, compared exactly; a whole number and its decimal text are one id, 7 and "7".
+        What pandas did when it read your file is not covered by the proof: pass the path, or read with dtype=str. The rules are in
+        docs/privacy.md.
     unit : str, optional
         Whose events are bounded together (person, vehicle): the name that ledger and certificate use, and the column of their
         ids. Without it nothing is cut, and the bound is *assumed*, with a warning.

@@ -22,7 +22,7 @@ from hushgraph.privacy.lines import attempt, read_header, read_lines
 
 _TABLE_ROWS = 1 << 14  # of a table at a time: their texts, of at most 2^16 bytes each, then fit into what a span can point to
 _NO_FILE = "the events file does not exist or is a folder; check the path given as events"
-_BAD_PARQUET = "the parquet file cannot be read near data row {row}: it is truncated or damaged; check that it was copied whole"
+_BAD_PARQUET = "the parquet file cannot be read near data row {row}"
 
 
 def needed(module: str):
@@ -42,13 +42,16 @@ class Chunk:
     dropped : int64 array
         Lines of a text file that cannot be split into fields.
     part : int
-        Which of several tables or files it comes from.
+        Which of several tables or files it comes from, from 1; 0 if there is one only.
+    of_text : bool
+        Whether it comes from a text file.
     """
 
     columns: dict[str, Column]
     numbers: np.ndarray
     dropped: np.ndarray
     part: int = 0
+    of_text: bool = False
 
     def __len__(self):
         return len(self.numbers)
@@ -128,7 +131,7 @@ def _open_iterable(events) -> EventSource:
                 msg = f"chunk {number} of the events must be a DataFrame, a dict of columns or a path; got {type(table).__name__}"
                 raise InputTypeError(msg)
             for chunk in open_events(table).chunks(names, chunk_rows):
-                yield Chunk(chunk.columns, chunk.numbers, chunk.dropped, number)
+                yield Chunk(chunk.columns, chunk.numbers, chunk.dropped, number + 1, chunk.of_text)
 
     first = head[0] if head else None
     known = open_events(first).columns if _is_table(first) or isinstance(first, str | os.PathLike) else None
@@ -173,7 +176,7 @@ def _open_text(path: Path) -> EventSource:
 
     def read(names, chunk_rows):
         for lines in read_lines(path, columns, names, chunk_rows):
-            yield Chunk(dict(lines.fields), lines.numbers, lines.dropped)
+            yield Chunk(dict(lines.fields), lines.numbers, lines.dropped, of_text=True)
 
     return EventSource(columns, read)
 
@@ -182,10 +185,12 @@ def _open_parquet(path: Path) -> EventSource:
     parquet, pyarrow = needed("pyarrow.parquet"), needed("pyarrow")
     faults = (pyarrow.ArrowException, OSError, ValueError)
     schema = attempt(lambda: parquet.read_schema(path), _BAD_PARQUET.format(row=0), faults)
+    # named, dictionaries have indices of 32 bits: the 8 bits that a file may declare are too few for 129 ids
+    dictionaries = [field.name for field in schema if pyarrow.types.is_dictionary(field.type)]
 
     def read(names, chunk_rows):
         row, step = 0, min(chunk_rows, _TABLE_ROWS)
-        with attempt(lambda: parquet.ParquetFile(path), _BAD_PARQUET.format(row=0), faults) as file:
+        with attempt(lambda: parquet.ParquetFile(path, read_dictionary=dictionaries), _BAD_PARQUET.format(row=0), faults) as file:
             batches = file.iter_batches(batch_size=step, columns=names)
             while (batch := attempt(lambda: next(batches, None), _BAD_PARQUET.format(row=row), faults)) is not None:
                 parts = attempt(lambda: _converted(batch, names), _BAD_PARQUET.format(row=row), faults)

@@ -19,6 +19,7 @@ This file holds all the compiled loops that read private text.
 from __future__ import annotations
 
 import gzip
+import os
 import zlib
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
@@ -27,7 +28,7 @@ from pathlib import Path
 import numpy as np
 from numba import njit
 
-from hushgraph._errors import InputError
+from hushgraph._errors import InputError, PathError
 from hushgraph.edge_rows import decimal
 from hushgraph.names import PADDING
 from hushgraph.text_files import BYTE_ORDER_MARK
@@ -40,7 +41,7 @@ BEFORE, AFTER = NO_TIME + 1, np.iinfo(np.int64).max  # times before 1678 and aft
 _NEWLINE, _RETURN, _SPACE, _TAB, _QUOTE, _COMMA, _PLUS, _MINUS, _POINT, _COLON, _ZERO, _NINE, _T, _Z = b'\n\r \t",+-.:09TZ'
 _E, _SMALL_E = b"Ee"
 _DAYS_BEFORE_MONTH = np.array([0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334, 365])
-_DAMAGED = "the CSV file cannot be read after line {line}: it is truncated or damaged; check that it was copied whole"
+_DAMAGED = "the CSV file cannot be read after line {line}"
 _NO_HEADER = (
     "the CSV file must begin with a line of column names, separated by commas, of at most 65,536 bytes; its first line is empty, "
     "too long, or has quotation marks that do not match"
@@ -152,12 +153,15 @@ def read_lines(path: Path, columns: list[str], names: list[str], chunk_rows: int
 
 
 def attempt(action: Callable, message: str, faults: tuple = (OSError, EOFError, zlib.error)):
-    """What `action` returns. Its errors may quote the file: they are replaced by `message`, not chained."""
+    """What `action` returns. Its errors may quote the file: they are replaced by `message` and why, not chained."""
     try:
         return action()
-    except faults:
-        pass
-    raise InputError(message)
+    except faults as fault:
+        number = getattr(fault, "errno", None)
+    if number:
+        raise PathError(number, f"{message}: {os.strerror(number)}; check that the file is there and that you may read it")
+    msg = f"{message}: it is truncated or damaged; check that it was copied whole"
+    raise InputError(msg)
 
 
 def _blocks(path: Path) -> Generator[bytes, None, None]:

@@ -4,7 +4,8 @@
     for rows in reader.rows(1_000_000):
         rows.units                  # (rows,) code of the unit, -1 without an id; None without unit=
         rows.cells                  # (rows,) cell, node * n_windows + window, or NO_PLACE, TOO_FAR, NO_TIME, OUTSIDE_WINDOWS
-        rows.numbers, rows.part     # which line (the header is 1) or row (from 0) of which table or file
+        rows.numbers, rows.part     # which line (the header is 1) or row (from 0) of which table or file (from 1; 0 if there is one)
+        rows.of_text                # whether numbers are lines
         rows.dropped                # lines that cannot be split into fields: they are no rows
         rows.columns                # the fields themselves, by the name of their column
     len(reader.codes)               # units so far; rows without an id that are in no cell have the reason for that in `cells`
@@ -41,6 +42,7 @@ class Rows:
     numbers: np.ndarray
     dropped: np.ndarray
     part: int
+    of_text: bool
     columns: dict[str, Column]
 
     def __len__(self):
@@ -78,7 +80,7 @@ class EventReader:
         """All rows, at most `chunk_rows` at a time."""
         for chunk in self.source.chunks(self.names, chunk_rows):
             units = None if self.codes is None else self.codes.add(chunk.columns[self.codes.name])
-            yield Rows(units, self._cells(chunk), chunk.numbers, chunk.dropped, chunk.part, chunk.columns)
+            yield Rows(units, self._cells(chunk), chunk.numbers, chunk.dropped, chunk.part, chunk.of_text, chunk.columns)
 
     def _cells(self, chunk: Chunk) -> np.ndarray:
         node = self.find_node(chunk)

@@ -1,7 +1,8 @@
 """Ids of units as codes. Two people whose ids were merged by a float, a decoder or a hash would share one bound.
 
-An id is one of five kinds, and ids of different kinds are never the same: text (compared by its bytes), bytes, UUID, whole numbers
-and other numbers (compared by exact value, so that 7, 7.0 and Decimal("7.00") are one id whatever the type of the column).
+An id is one of four kinds, and ids of different kinds are never the same: text (compared by its bytes), bytes, UUID, and numbers that
+are not whole (compared by exact value). A whole number is the text of its decimal form, so that 7, 7.0, Decimal("7.00") and "7" are one
+id whatever the type of the column, and "007" is another: different whole numbers have different texts.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import numpy as np
 from hushgraph._errors import InputTypeError, Sentence
 from hushgraph.names import PADDING, Names
 from hushgraph.privacy.columns import Column, Objects, Reals, Texts, encoded, type_of
+from hushgraph.privacy.lines import LONGEST
 
 _EXACT = {2: 2.0**11, 4: 2.0**24, 8: 2.0**53}  # floats of so many bytes hold all whole numbers below this
 
@@ -30,8 +32,8 @@ class UnitCodes:
     >>> people = UnitCodes("person")
     >>> people.add(as_column(["ann", "bob", None])).tolist()
     [0, 1, -1]
-    >>> people.add(as_column(["eve", "bob", 7, 7.0, "7"])).tolist()
-    [2, 1, 4, 4, 3]
+    >>> people.add(as_column(["eve", "bob", 7, 7.0, "7", "007"])).tolist()
+    [2, 1, 3, 3, 3, 4]
     >>> len(people)
     5
     """
@@ -67,14 +69,11 @@ class UnitCodes:
             whole = usable & (values == np.trunc(values))
             other = usable & ~whole
         else:
-            other = whole & (values > np.iinfo(np.int64).max)
-            whole = whole & ~other
-        integers = values[whole].astype("<i8")
-        starts = 8 * np.arange(len(integers), dtype=np.int64)
-        buffer = np.frombuffer(integers.tobytes() + PADDING, dtype=np.uint8)
+            other = np.zeros(len(values), dtype=bool)
+        integers = values[whole]
         rows = np.flatnonzero(other)
         return [
-            (np.flatnonzero(whole), Texts(buffer, starts << 32 | (starts + 8), "whole number")),
+            (np.flatnonzero(whole), _decimal_texts(integers.astype(np.int64) if values.dtype.kind == "f" else integers)),
             *_keyed(rows, values[rows].tolist()),
         ]
 
@@ -91,6 +90,14 @@ class UnitCodes:
         self._count += len(names) - before
         found[present] = codes[numbers]
         return found
+
+
+def _decimal_texts(integers: np.ndarray) -> Texts:
+    """The decimal form of integers of 64 bits at most."""
+    digits = integers.astype("S20")
+    starts = 20 * np.arange(len(digits), dtype=np.int64)
+    buffer = np.frombuffer(digits.tobytes() + PADDING, dtype=np.uint8)
+    return Texts(buffer, starts << 32 | (starts + np.char.str_len(digits)))
 
 
 def _keyed(rows: np.ndarray, values: list) -> list[tuple[np.ndarray, Texts]]:
@@ -115,7 +122,7 @@ def _key(value) -> tuple[str, bytes]:
         if isinstance(value, uuid.UUID):
             return "UUID", value.bytes
         if isinstance(value, int | np.integer) and not isinstance(value, bool):
-            return _whole(int(value)) or _exact(Decimal(int(value)))
+            return _exact(Decimal(int(value)))
         if isinstance(value, float | np.float32 | np.float16):
             width = value.itemsize if isinstance(value, np.floating) else 8
             return _exact(Decimal(float(value))) if abs(float(value)) < _EXACT[width] else ("", b"")
@@ -126,21 +133,18 @@ def _key(value) -> tuple[str, bytes]:
     return "", b""
 
 
-def _whole(number: int) -> tuple[str, bytes] | None:
-    return ("whole number", number.to_bytes(8, "little", signed=True)) if -(2**63) <= number < 2**63 else None
-
-
 def _exact(value: Decimal) -> tuple[str, bytes]:
-    """The key of a number: as a whole one if it is one, or else by sign, digits and power of ten, one form for each value."""
+    """The key of a number: its decimal form if it is whole, or else sign, digits and power of ten, one form for each value."""
     if not value.is_finite():
         return "", b""
-    sign, digits, power = value.as_tuple()
+    negative, digits, power = value.as_tuple()
     text = "".join(map(str, digits)).lstrip("0")
     kept = text.rstrip("0")
+    if not kept:
+        return "text", b"0"
     assert isinstance(power, int)
     power += len(text) - len(kept)
-    if not kept or 0 <= power <= 19 - len(kept):
-        number = int(kept or "0") * (10**power if kept else 1)
-        if whole := _whole(-number if sign else number):
-            return whole
-    return "other number", f"{'-' if sign else ''}{kept}e{power}".encode()
+    sign = "-" if negative else ""
+    if 0 <= power < LONGEST - len(kept):  # a longer text would be no id
+        return "text", f"{sign}{kept}{'0' * power}".encode()
+    return "other number", f"{sign}{kept}e{power}".encode()
