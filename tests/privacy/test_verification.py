@@ -591,9 +591,61 @@ def test_a_ledger_without_spending_may_be_replaced_and_moved(path, tmp_path):
     release(counted(), ledger=ledger, **ASKED)
     moved = path.rename(tmp_path / "moved.db")
     Ledger.open(moved)
-    new_ledger(path, dataset="other people")  # at the path of the one that was moved
+    assert Ledger.open(moved).identity == ledger.identity
+    shutil.copy(moved, tmp_path / "copy.db")
+    Ledger.open(tmp_path / "copy.db").charge(sensitivity_squared=1, sigma=100.0, epsilon=0.1, delta=1e-6)
+
+
+def test_another_ledger_at_the_path_of_one_that_was_moved_must_be_asked_for(path, tmp_path, ledger):
+    release(counted(), ledger=ledger, **ASKED)
+    moved = path.rename(tmp_path / "moved.db")
+    with pytest.raises(LedgerError, match=f"has seen ledger {ledger.identity} at the path of budget.db, with spending"):
+        new_ledger(path, dataset="other people")
+    assert not path.exists()
+    new_ledger(path, dataset="other people", replaces=ledger.identity)
     assert Ledger.open(path).dataset == "other people"
     assert Ledger.open(moved).identity == ledger.identity
+
+
+def test_a_replacement_without_spending_does_not_open_the_door_to_a_third_budget(path, tmp_path, ledger):
+    release(counted(), ledger=ledger, **ASKED)
+    second = new_ledger(tmp_path / "second.db", replaces=ledger.identity)
+    for names in ({}, {"dataset": " Trips"}, {"unit": "Person "}):
+        with pytest.raises(LedgerError, match=f"has seen ledger {ledger.identity} for dataset="):
+            new_ledger(tmp_path / "third.db", **names)
+    third = new_ledger(tmp_path / "third.db", replaces=ledger.identity)
+    Ledger.open(path)
+    release(counted(), ledger=Ledger.open(second.path), **ASKED)
+    with pytest.raises(LedgerError, match=f"has seen ledger {second.identity} for dataset="):
+        release(counted(), ledger=third, **ASKED)
+    with pytest.raises(LedgerError, match=f"has seen ledger {second.identity} for dataset="):
+        Ledger.open(third.path)
+    assert Ledger.open(path).identity == ledger.identity  # the certificates of the first can still be verified
+    with pytest.raises(LedgerError, match=f"has seen ledger {second.identity} for dataset="):
+        new_ledger(tmp_path / "fourth.db", replaces=ledger.identity)
+
+
+def test_two_ledgers_without_spending_are_not_both_charged(tmp_path, ledger):
+    second = new_ledger(tmp_path / "second.db")
+    release(counted(), ledger=ledger, **ASKED)
+    with pytest.raises(LedgerError, match=f"has seen ledger {ledger.identity} for dataset="):
+        release(counted(), ledger=second, **ASKED)
+    assert len(second) == 1
+
+
+def test_a_second_ledger_for_the_same_people_from_elsewhere_is_not_opened(tmp_path, state, monkeypatch, ledger):
+    release(counted(), ledger=ledger, **ASKED)
+    second = tmp_path / "second.db"
+    elsewhere(second, monkeypatch, state, dataset="TRIPS")
+    with pytest.raises(LedgerError, match=f"has seen ledger {ledger.identity} for dataset='TRIPS'"):
+        Ledger.open(second)
+    told = CliRunner().invoke(app, ["budget", "show", str(second)])
+    assert told.exit_code == 4
+    assert f"--replaces '{ledger.identity}'" in told.output
+    Ledger.open(second, replaces=ledger.identity)  # said once
+    release(counted(), ledger=Ledger.open(second), **ASKED)
+    elsewhere(tmp_path / "third.db", monkeypatch, state, replaces=Ledger.open(second).identity)
+    Ledger.open(tmp_path / "third.db")  # it says itself what it replaces
 
 
 def test_a_second_budget_for_the_same_people_must_be_asked_for_and_is_said(path, tmp_path, ledger):
