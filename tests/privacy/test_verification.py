@@ -447,7 +447,8 @@ def test_the_command_says_it_in_words_and_by_its_exit_code(ledger, tmp_path):
     code, said = command(folder, tmp_path / "streets.graphml", "--ledger", ledger.path)
     assert code == 0
     assert "Its noisy values are those drawn for the charge: yes" in said
-    assert "not checked: no" not in said
+    assert "not checked: no ledger" not in said
+    assert "not checked: no graph" not in said
     known = certificate_in(folder)
     write_certificate(folder, {**known, "not_protected": "nobody"})
     assert command(folder)[0] == 0  # nothing but the ledger can tell
@@ -460,11 +461,14 @@ def test_the_command_says_it_in_words_and_by_its_exit_code(ledger, tmp_path):
     assert "its noise is not that of its epsilon and delta" in said
     done = CliRunner().invoke(app, ["verify", str(folder), "--json"])
     facts = json.loads(done.stdout)
-    assert (done.exit_code, facts["exit_code"], facts["verified"]) == (2, 2, False)
+    assert (done.exit_code, facts["exit_code"], facts["no_faults"], facts["charge_checked"]) == (2, 2, False, False)
     assert {"claim", "holds", "detail", "subject"} == set(facts["checks"][0])
     write_certificate(folder, known)
     facts = json.loads(command(folder, "--json")[1])
-    assert facts["verified"] is True
+    assert (facts["no_faults"], facts["charge_checked"]) == (True, False)
+    facts = json.loads(command(folder, "--ledger", ledger.path, "--json")[1])
+    assert (facts["no_faults"], facts["charge_checked"]) == (True, True)
+    assert "verified" not in facts
     assert command(tmp_path / "nowhere")[0] == 2
     assert command(folder, "--ledger", tmp_path / "nowhere.db")[0] == 4
 
@@ -477,6 +481,108 @@ def test_what_is_no_certificate_is_refused_in_words(ledger, tmp_path, text):
         assert not found.ok
     with pytest.raises(ValueError, match=r"is not a release on this graph: (it should hold a whole|the) certificate"):
         read_release(folder, GRAPH)
+
+
+def test_a_file_must_be_a_whole_certificate_and_a_part_is_compared_in_all_it_says(ledger, tmp_path):
+    folder = folder_of(ledger, tmp_path / "out")
+    known = certificate_in(folder)
+    ledger.verify(folder / "certificate.json", {"ledger": known["ledger"], "epsilon": 0.5})
+    part = {name: value for name, value in known.items() if name != "format"}
+    ledger.verify(part)
+    for name, value in (("statement", "perfect"), ("in_words", "nobody learns anything"), ("remarks", [])):
+        with pytest.raises(LedgerTampered, match=f"its {name} is not what follows"):
+            ledger.verify({**part, name: value})
+    write_certificate(folder, {**part, "statement": "perfect"})
+    with pytest.raises(ValueError, match="with format and each field once"):
+        ledger.verify(folder / "certificate.json")
+    shown = CliRunner().invoke(app, ["budget", "show", str(ledger.path), "--certificate", str(folder / "certificate.json")])
+    assert shown.exit_code == 2
+
+
+def test_a_field_that_is_there_twice_is_refused(ledger, tmp_path):
+    folder = folder_of(ledger, tmp_path / "out")
+    text = (folder / "certificate.json").read_text()
+    for place in ("{", '"ledger": {', '"budget": {'):
+        (folder / "certificate.json").write_text(text.replace(place, f'{place} "epsilon": 0.001, "epsilon": 0.5,', 1))
+        assert not verify_release(folder).ok
+        with pytest.raises(ValueError, match="each field once"):
+            ledger.verify(folder / "certificate.json")
+    (folder / "certificate.json").write_text(text.replace('"epsilon": 0.5', '"epsilon": 0.001, "epsilon": 0.5', 1))
+    assert not verify_release(folder, GRAPH, ledger).ok
+
+
+@pytest.mark.parametrize(
+    "place",
+    ["audited", "ledger.audited", "ledger.budget.audited", "denoised.audited", "graph.audited", "versions.audited", "files.audited",
+     "rules.audited"],
+)  # fmt: skip
+def test_a_field_that_the_format_does_not_have_is_a_fault(ledger, tmp_path, place):
+    folder = folder_of(ledger, tmp_path / "out")
+    known = certificate_in(folder)
+    holder = known
+    for name in place.split(".")[:-1]:
+        holder = holder[name]
+    holder["audited"] = "by the state"
+    write_certificate(folder, known)
+    faults = [check.detail for check in verify_release(folder).faults]
+    assert faults == [f"it has 1 field(s) that its format does not have, such as {place!r}"]
+    with pytest.raises(LedgerTampered):
+        ledger.verify(known)
+
+
+@pytest.mark.parametrize(
+    "change", [{"spreadsheet_safe": "yes"}, {"spreadsheet_safe": 0}, {"format": "hushgraph release 1"}, {"denoised": {}}]
+)
+def test_what_a_folder_says_of_its_map_is_compared(ledger, tmp_path, change):
+    folder = folder_of(ledger, tmp_path / "out")
+    write_certificate(folder, {**certificate_in(folder), **change})
+    assert not verify_release(folder).ok
+
+
+def test_the_noise_level_of_the_denoised_map_is_compared(ledger, tmp_path):
+    folder = folder_of(ledger, tmp_path / "out")
+    known = certificate_in(folder)
+    known["denoised"]["noise_level"] = 1e-9
+    write_certificate(folder, known)
+    assert [check.detail for check in verify_release(folder).faults] == [
+        "the noise level of its denoised map is not that of sigma and lattice: it was edited"
+    ]
+
+
+@pytest.mark.parametrize("text", ["[" * 200_000, '{"a":' * 100_000, " " * 1_000_000 + "{}"], ids=["lists", "dicts", "long"])
+def test_a_hostile_certificate_is_refused_in_words(ledger, tmp_path, text):
+    folder = folder_of(ledger, tmp_path / "out")
+    (folder / "certificate.json").write_text(text)
+    assert not verify_release(folder, GRAPH, ledger).ok
+    with pytest.raises(ValueError, match="it should hold a whole certificate"):
+        read_release(folder, GRAPH)
+    with pytest.raises(ValueError, match="a certificate is a dict"):
+        ledger.verify(folder / "certificate.json")
+
+
+def test_a_map_with_a_field_that_is_too_long_is_refused_in_words(ledger, tmp_path):
+    folder = folder_of(ledger, tmp_path / "out")
+    with (folder / "map.csv").open("a") as file:
+        file.write("x" * 140_000 + ",1\n")
+    assert len(verify_release(folder, GRAPH).faults) == 3
+    with pytest.raises(ValueError, match="is not a release on this graph"):
+        read_release(folder, GRAPH)
+
+
+@pytest.mark.parametrize("text", ["1e30000000", "1_0", " 2", "-2", "2.0", "9" * 142, "2/0", "٢"])
+def test_a_sensitivity_is_a_short_fraction(ledger, tmp_path, text):
+    """The first one would take hours."""
+    folder = folder_of(ledger, tmp_path / "out")
+    known = {**certificate_in(folder), "sensitivity_squared": text}
+    write_certificate(folder, known)
+    assert not verify_release(folder, GRAPH, ledger).ok
+    write_certificate(folder, {**known, "bound": "assumed", "caps": {}})
+    assert not verify_release(folder).ok
+    with pytest.raises((ValueError, LedgerError)):
+        ledger.verify(known)
+    with pytest.raises((ValueError, ArithmeticError)):
+        next_entry(ledger.read(), None, kind="charge", period="May", note=None, epsilon=0.1, delta=1e-6, sigma=100.0,
+                   sensitivity_squared=text, mu_squared="1")  # fmt: skip
 
 
 # ---- files of the version before ------------------------------------------------------------------------------------

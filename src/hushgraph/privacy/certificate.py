@@ -14,7 +14,6 @@ import platform
 import shutil
 import tempfile
 from collections.abc import Iterator
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,6 +25,7 @@ from hushgraph._errors import FileThereError, InputError, PathError
 from hushgraph.checks import choose
 from hushgraph.denoise import Denoised, denoise
 from hushgraph.graph import Graph, checked_graph
+from hushgraph.privacy.chain import fraction_of
 from hushgraph.privacy.claims import (
     FORMAT,
     Check,
@@ -38,6 +38,8 @@ from hushgraph.privacy.claims import (
     claims_of,
     in_words,
     ledger_checks,
+    noise_level_of,
+    read_certificate,
     remarks_of,
     statement_of,
     values_digest,
@@ -196,10 +198,10 @@ def read_release(folder, graph: Graph, *, ledger: Ledger | None = None) -> Relea
     if fault is not None:
         msg = f"{folder.name!r} is not a release on this graph: {fault.detail}; get the folder again from the publisher"
         raise InputError(msg)
-    known = json.loads((folder / CERTIFICATE).read_bytes())
+    known = read_certificate(folder / CERTIFICATE)
     windows = None if known["windows"] is None else tuple(known["windows"])
     same = ("epsilon", "delta", "adjacency", "unit", "bound", "caps", "rules", "ledger", "created", "attribution", "not_protected")
-    squared = Fraction(known["sensitivity_squared"])
+    squared = fraction_of(known["sensitivity_squared"])
     return Release(
         values=_noisy_values(folder, known), sigma=known["sigma"], kind="release", graph_hash=graph.hash, exportable=True,
         lattice=known["lattice"], windows=windows, sensitivity_squared=int(squared) if squared.denominator == 1 else squared,
@@ -227,8 +229,8 @@ def verify_release(folder, graph: Graph | None = None, ledger: Ledger | None = N
     """
     folder = Path(folder)
     try:
-        known = json.loads((folder / CERTIFICATE).read_bytes())
-    except (OSError, ValueError) as error:
+        known = read_certificate(folder / CERTIFICATE)
+    except (OSError, ValueError, RecursionError) as error:
         detail = f"it should hold a whole {CERTIFICATE} and {MAP}, and does not ({type(error).__name__})"
         return Verification((Check("certificate", "The folder holds a certificate", False, detail),))
     own = certificate_checks(known)
@@ -241,7 +243,7 @@ _UNKNOWN = (
         "certificate",
         "The owner's word is true",
         None,
-        "that graph, windows and caps were chosen without looking at the data, and that ids are those of the units, no file can show",
+        "no file can show that graph, windows and caps were chosen without looking at the data, and that ids are those of the units",
     ),
     Check(
         "map",
@@ -292,6 +294,11 @@ def _map_checks(folder: Path, known: dict, graph: Graph | None) -> Iterator[Chec
         same = known["values_sha256"] == digest
         return same, "" if same else f"the noisy values of {MAP} are not those of the certificate"
 
+    def level() -> Finding:
+        same = known["denoised"]["noise_level"] == noise_level_of(known)
+        return same, "" if same else "the noise level of its denoised map is not that of sigma and lattice: it was edited"
+
+    yield attempt("map", "The noise level it was denoised with follows from its noise", level)
     yield attempt("map", f"{MAP} is the file that the certificate describes", file)
     yield attempt("map", "Its noisy values are those of the certificate, on its lattice", values)
     rows = "Its rows are the graph's nodes and the certificate's windows"

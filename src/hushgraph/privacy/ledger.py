@@ -46,7 +46,7 @@ from hushgraph.privacy.chain import (
     total_after,
     verified,
 )
-from hushgraph.privacy.claims import Record, certificate_checks, check_stamp, ledger_checks, values_digest
+from hushgraph.privacy.claims import Record, certificate_checks, check_stamp, ledger_checks, values_digest, words_check
 from hushgraph.privacy.guarantee import checked_guarantee
 from hushgraph.privacy.ledger_file import SCHEMA, new_file, rows_of, transaction
 from hushgraph.privacy.memory import check_names, check_path, remember, witnessed
@@ -306,6 +306,8 @@ class Ledger:
     def verify(self, *certificates) -> None:
         """Read the whole file again; each certificate (a dict, or the path of a JSON file) must say what the ledger says.
 
+        A file must hold a whole certificate; a dict without "format" may hold a part of one.
+
         Everything that a certificate claims is compared: names, budget, bound, caps, rules, windows, graph, noise, its statement,
         and the SHA-256 of its noisy values. `verify_release` tells what was compared, and compares the map itself too.
 
@@ -325,7 +327,7 @@ class Ledger:
                 msg = f"the certificate is of ledger {stamp}; {self.path.name} is ledger {chain.identity}; check the path"
                 raise LedgerError(msg)
             assert record is not None
-            checks = [*ledger_checks(record, known), *(certificate_checks(known) if "format" in known else ())]
+            checks = [*ledger_checks(record, known), *(certificate_checks(known) if "format" in known else [words_check(known)])]
             for check in checks:
                 if check.holds is False:
                     raise LedgerTampered(check.detail)
