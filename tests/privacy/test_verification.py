@@ -6,6 +6,7 @@ import csv
 import dataclasses
 import hashlib
 import json
+import pickle
 import shutil
 import sqlite3
 from pathlib import Path
@@ -143,6 +144,10 @@ def test_the_parts_of_a_release_cannot_be_changed(ledger):
     for values in (public.caps, public.rules, public.ledger, public.ledger["budget"]):
         with pytest.raises(TypeError, match="cannot be changed"):
             values["spent"] = 0
+    for one in (public, copy.copy(public), copy.deepcopy(public), pickle.loads(pickle.dumps(public))):
+        assert np.array_equal(one.values, public.values)
+        with pytest.raises(ValueError, match="WRITEABLE"):
+            one.values.setflags(write=True)
     public.certificate["caps"]["max_cells"] = 1  # a copy
     assert public.caps == {"max_cells": 2, "max_per_cell": 1}
 
@@ -829,7 +834,7 @@ def test_the_release_command_reads_the_ledger_once_more_when_it_opens_it(ledger,
     assert done.exit_code == 0, done.output
     assert transactions == ["DEFERRED", "IMMEDIATE", "IMMEDIATE"]
     assert "epsilon 0.5 of 5 is spent" in done.output
-    assert "\n'=b," in (tmp_path / "out" / "map.csv").read_text()
+    assert '\n"\'=b",' in (tmp_path / "out" / "map.csv").read_text()
     assert Ledger.open(ledger.path).seen.spent == pytest.approx(0.5)
     refused = CliRunner().invoke(
         app,
@@ -862,18 +867,37 @@ def test_one_look_at_the_file_tells_everything(ledger, transactions):
 
 # ---- spreadsheets ---------------------------------------------------------------------------------------------------
 
-LABELS = ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "'=1", "a", "a=1", "Ünter den Linden"]
+ODD = [
+    "=1+1",
+    "+1",
+    "-1",
+    "@SUM(A1)",
+    "\t=1",
+    "\r=1",
+    "'=1",
+    "'=1+1",
+    "＝1",
+    "＋1",
+    "－1",
+    "＠1",
+    "x;=1+1",
+    "x\t=1",
+    "x\r\n=1",
+    "x\n=1",
+]
+LABELS = [*ODD, "a", "a=1", "a'", "Ünter den Linden"]
 
 
 def test_labels_that_look_like_formulas_can_be_written_safely(ledger, tmp_path):
-    graph = hg.Graph.from_edges([(k, k + 1) for k in range(9)], labels=LABELS)
-    counts = declare_counts(graph, np.zeros(10, dtype=int), unit="person", adjacency="add-remove", sensitivity=1)
+    graph = hg.Graph.from_edges([(k, k + 1) for k in range(len(LABELS) - 1)], labels=LABELS)
+    counts = declare_counts(graph, np.zeros(len(LABELS), dtype=int), unit="person", adjacency="add-remove", sensitivity=1)
     public = release(counts, ledger=ledger, **ASKED)
     plain, safe = public.export(tmp_path / "plain"), public.export(tmp_path / "safe", spreadsheet_safe=True)
-    for folder, spelled in ((plain, LABELS), (safe, [f"'{label}" for label in LABELS[:6]] + LABELS[6:])):
+    for folder, spelled in ((plain, LABELS), (safe, [f"'{label}" for label in ODD] + LABELS[len(ODD) :])):
         with (folder / "map.csv").open(newline="", encoding="utf-8") as file:
             rows = list(csv.DictReader(file))
         assert [row["node"] for row in rows] == spelled
+        assert len(set(spelled)) == len(LABELS)
         assert all(
             float(row["noisy"]) == value for row, value in zip(rows, public.values, strict=True)
         )  # negative numbers stay numbers
@@ -881,6 +905,9 @@ def test_labels_that_look_like_formulas_can_be_written_safely(ledger, tmp_path):
         back = read_release(folder, graph, ledger=ledger)
         assert np.array_equal(back.values, public.values)
         assert back.graph.labels.tolist() == LABELS
+    with (safe / "map.csv").open(newline="", encoding="utf-8") as file:
+        cells = [row[0] for row in csv.reader(file, delimiter=";")]  # as a spreadsheet reads it where decimals have commas
+    assert [cell[: len(f"'{label}")] for cell, label in zip(cells[1:], ODD, strict=False)] == [f"'{label}" for label in ODD]
     write_certificate(safe, {**certificate_in(safe), "spreadsheet_safe": False})
     assert not verify_release(safe, graph).ok
     with pytest.raises(ValueError, match="spreadsheet_safe must be one of True, False"):

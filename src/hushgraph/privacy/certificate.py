@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import platform
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
     from hushgraph.privacy.release import Release
 
 MAP, CERTIFICATE = "map.csv", "certificate.json"
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")  # what a spreadsheet takes for the start of a formula
+_FORMULA = re.compile("['=+@＝＋－＠-]|.*[;\\t\\r\\n]", re.DOTALL)  # what a spreadsheet may take for a formula, or split before one
 _TERMS = (
     "epsilon", "delta", "unit", "adjacency", "not_protected", "sensitivity_squared", "bound", "caps", "rules", "unit_column",
     "windows", "graph", "mechanism", "sigma", "attribution", "dataset",
@@ -144,7 +145,7 @@ def _write_map(path: Path, release: Release, denoised: Denoised, spreadsheet_saf
     }.items():
         columns[name] = np.asarray(values).ravel().tolist()
     with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
+        writer = csv.writer(file, quoting=csv.QUOTE_NONNUMERIC if spreadsheet_safe else csv.QUOTE_MINIMAL)  # also where ; separates
         writer.writerow(columns)
         writer.writerows(zip(*columns.values(), strict=True))
         file.flush()
@@ -152,10 +153,10 @@ def _write_map(path: Path, release: Release, denoised: Denoised, spreadsheet_saf
 
 
 def _public_columns(graph: Graph, windows, *, spreadsheet_safe: bool) -> dict[str, list]:
-    """Node and window of each row of the map."""
+    """Node and window of each row of the map. No two labels are written alike: one that begins with an apostrophe gets another."""
     labels = (np.arange(graph.n) if graph.labels is None else graph.labels).tolist()
     if spreadsheet_safe:
-        labels = [f"'{label}" if isinstance(label, str) and label.startswith(_FORMULA) else label for label in labels]
+        labels = [f"'{label}" if isinstance(label, str) and _FORMULA.match(label) else label for label in labels]
     if windows is None:
         return {"node": labels}
     each = [label for label in labels for _ in windows[1:]]
