@@ -250,10 +250,13 @@ _UNKNOWN = (
         "map",
         "The denoised column is that of the method",
         None,
-        "it is made from the noisy one, and so are expected errors; hushgraph denoise GRAPH FOLDER makes them again",
+        "it is made from the noisy one, in the way that is stated, and so are expected errors; hushgraph denoise GRAPH FOLDER makes them again",
     ),
     Check(
-        "map", "Coordinates and versions are right", None, "they are for information; the graph's hash does not cover coordinates"
+        "map",
+        "Coordinates and versions are right",
+        None,
+        "they are for information, as are further columns and files; the graph's hash does not cover coordinates",
     ),
 )
 

@@ -305,8 +305,8 @@ def check_stamp(certificate) -> dict:
     except _BROKEN:
         pass
     msg = (
-        "a certificate is a dict with ledger = {identity, entry, head}, or the path of a JSON file as release.export writes it, with "
-        f"format and each field once; got {shown(certificate)}"
+        "a certificate is a dict, or the path of a JSON file with format and each field once, and has ledger = {identity, entry, head}; "
+        f"got {shown(certificate)}"
     )
     raise InputError(msg)
 

@@ -62,7 +62,10 @@ def check_names(dataset: str, unit: str, adjacency: str, identity: str | None, r
     seen = Sentence(
         "this machine has seen ledger {} for {dataset=}{!r}, {unit=}{!r}, {adjacency=}{!r}, with spending: a second ledger would give "
         "the same people a second budget; go on with that ledger ({ledger.renew(...)} starts a new period)",
-        *(other, dataset, unit, adjacency),
+        other,
+        dataset,
+        unit,
+        adjacency,
     )
     if identity is None:
         msg = (
