@@ -197,7 +197,7 @@ def test_a_rolled_back_file_is_noticed_on_this_machine_and_by_certificates_on_ot
     other = Ledger.open(path)
     certificate = {"ledger": {"identity": charge.identity, "entry": charge.entry, "head": charge.head}, "epsilon": 0.1}
     file = tmp_path / "certificate.json"
-    file.write_text(json.dumps(certificate))
+    file.write_text(json.dumps({"format": "hushgraph release 2", **certificate}))
     for known in (certificate, file, str(file)):
         with pytest.raises(LedgerTampered, match=r"a certificate has seen entry 5 .*, which the file lacks"):
             other.verify(known)

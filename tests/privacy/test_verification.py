@@ -6,6 +6,7 @@ import csv
 import dataclasses
 import hashlib
 import json
+import pickle
 import shutil
 import sqlite3
 from pathlib import Path
@@ -143,6 +144,10 @@ def test_the_parts_of_a_release_cannot_be_changed(ledger):
     for values in (public.caps, public.rules, public.ledger, public.ledger["budget"]):
         with pytest.raises(TypeError, match="cannot be changed"):
             values["spent"] = 0
+    for one in (public, copy.copy(public), copy.deepcopy(public), pickle.loads(pickle.dumps(public))):
+        assert np.array_equal(one.values, public.values)
+        with pytest.raises(ValueError, match="WRITEABLE"):
+            one.values.setflags(write=True)
     public.certificate["caps"]["max_cells"] = 1  # a copy
     assert public.caps == {"max_cells": 2, "max_per_cell": 1}
 
@@ -447,7 +452,8 @@ def test_the_command_says_it_in_words_and_by_its_exit_code(ledger, tmp_path):
     code, said = command(folder, tmp_path / "streets.graphml", "--ledger", ledger.path)
     assert code == 0
     assert "Its noisy values are those drawn for the charge: yes" in said
-    assert "not checked: no" not in said
+    assert "not checked: no ledger" not in said
+    assert "not checked: no graph" not in said
     known = certificate_in(folder)
     write_certificate(folder, {**known, "not_protected": "nobody"})
     assert command(folder)[0] == 0  # nothing but the ledger can tell
@@ -460,11 +466,14 @@ def test_the_command_says_it_in_words_and_by_its_exit_code(ledger, tmp_path):
     assert "its noise is not that of its epsilon and delta" in said
     done = CliRunner().invoke(app, ["verify", str(folder), "--json"])
     facts = json.loads(done.stdout)
-    assert (done.exit_code, facts["exit_code"], facts["verified"]) == (2, 2, False)
+    assert (done.exit_code, facts["exit_code"], facts["no_faults"], facts["charge_checked"]) == (2, 2, False, False)
     assert {"claim", "holds", "detail", "subject"} == set(facts["checks"][0])
     write_certificate(folder, known)
     facts = json.loads(command(folder, "--json")[1])
-    assert facts["verified"] is True
+    assert (facts["no_faults"], facts["charge_checked"]) == (True, False)
+    facts = json.loads(command(folder, "--ledger", ledger.path, "--json")[1])
+    assert (facts["no_faults"], facts["charge_checked"]) == (True, True)
+    assert "verified" not in facts
     assert command(tmp_path / "nowhere")[0] == 2
     assert command(folder, "--ledger", tmp_path / "nowhere.db")[0] == 4
 
@@ -477,6 +486,108 @@ def test_what_is_no_certificate_is_refused_in_words(ledger, tmp_path, text):
         assert not found.ok
     with pytest.raises(ValueError, match=r"is not a release on this graph: (it should hold a whole|the) certificate"):
         read_release(folder, GRAPH)
+
+
+def test_a_file_must_be_a_whole_certificate_and_a_part_is_compared_in_all_it_says(ledger, tmp_path):
+    folder = folder_of(ledger, tmp_path / "out")
+    known = certificate_in(folder)
+    ledger.verify(folder / "certificate.json", {"ledger": known["ledger"], "epsilon": 0.5})
+    part = {name: value for name, value in known.items() if name != "format"}
+    ledger.verify(part)
+    for name, value in (("statement", "perfect"), ("in_words", "nobody learns anything"), ("remarks", [])):
+        with pytest.raises(LedgerTampered, match=f"its {name} is not what follows"):
+            ledger.verify({**part, name: value})
+    write_certificate(folder, {**part, "statement": "perfect"})
+    with pytest.raises(ValueError, match="with format and each field once"):
+        ledger.verify(folder / "certificate.json")
+    shown = CliRunner().invoke(app, ["budget", "show", str(ledger.path), "--certificate", str(folder / "certificate.json")])
+    assert shown.exit_code == 2
+
+
+def test_a_field_that_is_there_twice_is_refused(ledger, tmp_path):
+    folder = folder_of(ledger, tmp_path / "out")
+    text = (folder / "certificate.json").read_text()
+    for place in ("{", '"ledger": {', '"budget": {'):
+        (folder / "certificate.json").write_text(text.replace(place, f'{place} "epsilon": 0.001, "epsilon": 0.5,', 1))
+        assert not verify_release(folder).ok
+        with pytest.raises(ValueError, match="each field once"):
+            ledger.verify(folder / "certificate.json")
+    (folder / "certificate.json").write_text(text.replace('"epsilon": 0.5', '"epsilon": 0.001, "epsilon": 0.5', 1))
+    assert not verify_release(folder, GRAPH, ledger).ok
+
+
+@pytest.mark.parametrize(
+    "place",
+    ["audited", "ledger.audited", "ledger.budget.audited", "denoised.audited", "graph.audited", "versions.audited", "files.audited",
+     "rules.audited"],
+)  # fmt: skip
+def test_a_field_that_the_format_does_not_have_is_a_fault(ledger, tmp_path, place):
+    folder = folder_of(ledger, tmp_path / "out")
+    known = certificate_in(folder)
+    holder = known
+    for name in place.split(".")[:-1]:
+        holder = holder[name]
+    holder["audited"] = "by the state"
+    write_certificate(folder, known)
+    faults = [check.detail for check in verify_release(folder).faults]
+    assert faults == [f"it has 1 field(s) that its format does not have, such as {place!r}"]
+    with pytest.raises(LedgerTampered):
+        ledger.verify(known)
+
+
+@pytest.mark.parametrize(
+    "change", [{"spreadsheet_safe": "yes"}, {"spreadsheet_safe": 0}, {"format": "hushgraph release 1"}, {"denoised": {}}]
+)
+def test_what_a_folder_says_of_its_map_is_compared(ledger, tmp_path, change):
+    folder = folder_of(ledger, tmp_path / "out")
+    write_certificate(folder, {**certificate_in(folder), **change})
+    assert not verify_release(folder).ok
+
+
+def test_the_noise_level_of_the_denoised_map_is_compared(ledger, tmp_path):
+    folder = folder_of(ledger, tmp_path / "out")
+    known = certificate_in(folder)
+    known["denoised"]["noise_level"] = 1e-9
+    write_certificate(folder, known)
+    assert [check.detail for check in verify_release(folder).faults] == [
+        "the noise level of its denoised map is not that of sigma and lattice: it was edited"
+    ]
+
+
+@pytest.mark.parametrize("text", ["[" * 200_000, '{"a":' * 100_000, " " * 1_000_000 + "{}"], ids=["lists", "dicts", "long"])
+def test_a_hostile_certificate_is_refused_in_words(ledger, tmp_path, text):
+    folder = folder_of(ledger, tmp_path / "out")
+    (folder / "certificate.json").write_text(text)
+    assert not verify_release(folder, GRAPH, ledger).ok
+    with pytest.raises(ValueError, match="it should hold a whole certificate"):
+        read_release(folder, GRAPH)
+    with pytest.raises(ValueError, match="a certificate is a dict"):
+        ledger.verify(folder / "certificate.json")
+
+
+def test_a_map_with_a_field_that_is_too_long_is_refused_in_words(ledger, tmp_path):
+    folder = folder_of(ledger, tmp_path / "out")
+    with (folder / "map.csv").open("a") as file:
+        file.write("x" * 140_000 + ",1\n")
+    assert len(verify_release(folder, GRAPH).faults) == 3
+    with pytest.raises(ValueError, match="is not a release on this graph"):
+        read_release(folder, GRAPH)
+
+
+@pytest.mark.parametrize("text", ["1e30000000", "1_0", " 2", "-2", "2.0", "9" * 142, "2/0", "٢"])
+def test_a_sensitivity_is_a_short_fraction(ledger, tmp_path, text):
+    """The first one would take hours."""
+    folder = folder_of(ledger, tmp_path / "out")
+    known = {**certificate_in(folder), "sensitivity_squared": text}
+    write_certificate(folder, known)
+    assert not verify_release(folder, GRAPH, ledger).ok
+    write_certificate(folder, {**known, "bound": "assumed", "caps": {}})
+    assert not verify_release(folder).ok
+    with pytest.raises((ValueError, LedgerError)):
+        ledger.verify(known)
+    with pytest.raises((ValueError, ArithmeticError)):
+        next_entry(ledger.read(), None, kind="charge", period="May", note=None, epsilon=0.1, delta=1e-6, sigma=100.0,
+                   sensitivity_squared=text, mu_squared="1")  # fmt: skip
 
 
 # ---- files of the version before ------------------------------------------------------------------------------------
@@ -591,9 +702,61 @@ def test_a_ledger_without_spending_may_be_replaced_and_moved(path, tmp_path):
     release(counted(), ledger=ledger, **ASKED)
     moved = path.rename(tmp_path / "moved.db")
     Ledger.open(moved)
-    new_ledger(path, dataset="other people")  # at the path of the one that was moved
+    assert Ledger.open(moved).identity == ledger.identity
+    shutil.copy(moved, tmp_path / "copy.db")
+    Ledger.open(tmp_path / "copy.db").charge(sensitivity_squared=1, sigma=100.0, epsilon=0.1, delta=1e-6)
+
+
+def test_another_ledger_at_the_path_of_one_that_was_moved_must_be_asked_for(path, tmp_path, ledger):
+    release(counted(), ledger=ledger, **ASKED)
+    moved = path.rename(tmp_path / "moved.db")
+    with pytest.raises(LedgerError, match=f"has seen ledger {ledger.identity} at the path of budget.db, with spending"):
+        new_ledger(path, dataset="other people")
+    assert not path.exists()
+    new_ledger(path, dataset="other people", replaces=ledger.identity)
     assert Ledger.open(path).dataset == "other people"
     assert Ledger.open(moved).identity == ledger.identity
+
+
+def test_a_replacement_without_spending_does_not_open_the_door_to_a_third_budget(path, tmp_path, ledger):
+    release(counted(), ledger=ledger, **ASKED)
+    second = new_ledger(tmp_path / "second.db", replaces=ledger.identity)
+    for names in ({}, {"dataset": " Trips"}, {"unit": "Person "}):
+        with pytest.raises(LedgerError, match=f"has seen ledger {ledger.identity} for dataset="):
+            new_ledger(tmp_path / "third.db", **names)
+    third = new_ledger(tmp_path / "third.db", replaces=ledger.identity)
+    Ledger.open(path)
+    release(counted(), ledger=Ledger.open(second.path), **ASKED)
+    with pytest.raises(LedgerError, match=f"has seen ledger {second.identity} for dataset="):
+        release(counted(), ledger=third, **ASKED)
+    with pytest.raises(LedgerError, match=f"has seen ledger {second.identity} for dataset="):
+        Ledger.open(third.path)
+    assert Ledger.open(path).identity == ledger.identity  # the certificates of the first can still be verified
+    with pytest.raises(LedgerError, match=f"has seen ledger {second.identity} for dataset="):
+        new_ledger(tmp_path / "fourth.db", replaces=ledger.identity)
+
+
+def test_two_ledgers_without_spending_are_not_both_charged(tmp_path, ledger):
+    second = new_ledger(tmp_path / "second.db")
+    release(counted(), ledger=ledger, **ASKED)
+    with pytest.raises(LedgerError, match=f"has seen ledger {ledger.identity} for dataset="):
+        release(counted(), ledger=second, **ASKED)
+    assert len(second) == 1
+
+
+def test_a_second_ledger_for_the_same_people_from_elsewhere_is_not_opened(tmp_path, state, monkeypatch, ledger):
+    release(counted(), ledger=ledger, **ASKED)
+    second = tmp_path / "second.db"
+    elsewhere(second, monkeypatch, state, dataset="TRIPS")
+    with pytest.raises(LedgerError, match=f"has seen ledger {ledger.identity} for dataset='TRIPS'"):
+        Ledger.open(second)
+    told = CliRunner().invoke(app, ["budget", "show", str(second)])
+    assert told.exit_code == 4
+    assert f"--replaces '{ledger.identity}'" in told.output
+    Ledger.open(second, replaces=ledger.identity)  # said once
+    release(counted(), ledger=Ledger.open(second), **ASKED)
+    elsewhere(tmp_path / "third.db", monkeypatch, state, replaces=Ledger.open(second).identity)
+    Ledger.open(tmp_path / "third.db")  # it says itself what it replaces
 
 
 def test_a_second_budget_for_the_same_people_must_be_asked_for_and_is_said(path, tmp_path, ledger):
@@ -671,7 +834,7 @@ def test_the_release_command_reads_the_ledger_once_more_when_it_opens_it(ledger,
     assert done.exit_code == 0, done.output
     assert transactions == ["DEFERRED", "IMMEDIATE", "IMMEDIATE"]
     assert "epsilon 0.5 of 5 is spent" in done.output
-    assert "\n'=b," in (tmp_path / "out" / "map.csv").read_text()
+    assert '\n"\'=b",' in (tmp_path / "out" / "map.csv").read_text()
     assert Ledger.open(ledger.path).seen.spent == pytest.approx(0.5)
     refused = CliRunner().invoke(
         app,
@@ -704,18 +867,37 @@ def test_one_look_at_the_file_tells_everything(ledger, transactions):
 
 # ---- spreadsheets ---------------------------------------------------------------------------------------------------
 
-LABELS = ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "'=1", "a", "a=1", "Ünter den Linden"]
+ODD = [
+    "=1+1",
+    "+1",
+    "-1",
+    "@SUM(A1)",
+    "\t=1",
+    "\r=1",
+    "'=1",
+    "'=1+1",
+    "＝1",
+    "＋1",
+    "－1",
+    "＠1",
+    "x;=1+1",
+    "x\t=1",
+    "x\r\n=1",
+    "x\n=1",
+]
+LABELS = [*ODD, "a", "a=1", "a'", "Ünter den Linden"]
 
 
 def test_labels_that_look_like_formulas_can_be_written_safely(ledger, tmp_path):
-    graph = hg.Graph.from_edges([(k, k + 1) for k in range(9)], labels=LABELS)
-    counts = declare_counts(graph, np.zeros(10, dtype=int), unit="person", adjacency="add-remove", sensitivity=1)
+    graph = hg.Graph.from_edges([(k, k + 1) for k in range(len(LABELS) - 1)], labels=LABELS)
+    counts = declare_counts(graph, np.zeros(len(LABELS), dtype=int), unit="person", adjacency="add-remove", sensitivity=1)
     public = release(counts, ledger=ledger, **ASKED)
     plain, safe = public.export(tmp_path / "plain"), public.export(tmp_path / "safe", spreadsheet_safe=True)
-    for folder, spelled in ((plain, LABELS), (safe, [f"'{label}" for label in LABELS[:6]] + LABELS[6:])):
+    for folder, spelled in ((plain, LABELS), (safe, [f"'{label}" for label in ODD] + LABELS[len(ODD) :])):
         with (folder / "map.csv").open(newline="", encoding="utf-8") as file:
             rows = list(csv.DictReader(file))
         assert [row["node"] for row in rows] == spelled
+        assert len(set(spelled)) == len(LABELS)
         assert all(
             float(row["noisy"]) == value for row, value in zip(rows, public.values, strict=True)
         )  # negative numbers stay numbers
@@ -723,6 +905,9 @@ def test_labels_that_look_like_formulas_can_be_written_safely(ledger, tmp_path):
         back = read_release(folder, graph, ledger=ledger)
         assert np.array_equal(back.values, public.values)
         assert back.graph.labels.tolist() == LABELS
+    with (safe / "map.csv").open(newline="", encoding="utf-8") as file:
+        cells = [row[0] for row in csv.reader(file, delimiter=";")]  # as a spreadsheet reads it where decimals have commas
+    assert [cell[: len(f"'{label}")] for cell, label in zip(cells[1:], ODD, strict=False)] == [f"'{label}" for label in ODD]
     write_certificate(safe, {**certificate_in(safe), "spreadsheet_safe": False})
     assert not verify_release(safe, graph).ok
     with pytest.raises(ValueError, match="spreadsheet_safe must be one of True, False"):

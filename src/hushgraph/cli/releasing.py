@@ -95,7 +95,7 @@ def release(
         bool,
         typer.Option(
             "--spreadsheet-safe",
-            help="Write an apostrophe before labels that a spreadsheet would take for formulas (=, +, -, @).",
+            help="Write an apostrophe before labels that a spreadsheet could take for formulas (=, +, -, @) or split (semicolons).",
             rich_help_panel=_OUTPUT,
         ),
     ] = False,

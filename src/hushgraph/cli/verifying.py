@@ -41,7 +41,15 @@ def verify(
         found = verify_release(folder, graph, ledger)
         terminal.story({check.claim: str(check) for check in found.checks})
         checks = [{"subject": one.subject, "claim": one.claim, "holds": one.holds, "detail": one.detail} for one in found.checks]
-        facts = {"folder": folder, "graph": graph_file, "ledger": ledger_file, "verified": found.ok, "checks": checks}
+        charge_checked = any(check.subject == "ledger" and check.holds is not None for check in found.checks)
+        facts = {
+            "folder": folder,
+            "graph": graph_file,
+            "ledger": ledger_file,
+            "no_faults": found.ok,
+            "charge_checked": charge_checked,
+            "checks": checks,
+        }
         if found.ok:
             terminal.result(facts)
             return

@@ -11,10 +11,10 @@ import hashlib
 import json
 import os
 import platform
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,6 +26,7 @@ from hushgraph._errors import FileThereError, InputError, PathError
 from hushgraph.checks import choose
 from hushgraph.denoise import Denoised, denoise
 from hushgraph.graph import Graph, checked_graph
+from hushgraph.privacy.chain import fraction_of
 from hushgraph.privacy.claims import (
     FORMAT,
     Check,
@@ -38,6 +39,8 @@ from hushgraph.privacy.claims import (
     claims_of,
     in_words,
     ledger_checks,
+    noise_level_of,
+    read_certificate,
     remarks_of,
     statement_of,
     values_digest,
@@ -48,7 +51,7 @@ if TYPE_CHECKING:
     from hushgraph.privacy.release import Release
 
 MAP, CERTIFICATE = "map.csv", "certificate.json"
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")  # what a spreadsheet takes for the start of a formula
+_FORMULA = re.compile("['=+@＝＋－＠-]|.*[;\\t\\r\\n]", re.DOTALL)  # what a spreadsheet may take for a formula, or split before one
 _TERMS = (
     "epsilon", "delta", "unit", "adjacency", "not_protected", "sensitivity_squared", "bound", "caps", "rules", "unit_column",
     "windows", "graph", "mechanism", "sigma", "attribution", "dataset",
@@ -142,7 +145,7 @@ def _write_map(path: Path, release: Release, denoised: Denoised, spreadsheet_saf
     }.items():
         columns[name] = np.asarray(values).ravel().tolist()
     with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
+        writer = csv.writer(file, quoting=csv.QUOTE_NONNUMERIC if spreadsheet_safe else csv.QUOTE_MINIMAL)  # also where ; separates
         writer.writerow(columns)
         writer.writerows(zip(*columns.values(), strict=True))
         file.flush()
@@ -150,10 +153,10 @@ def _write_map(path: Path, release: Release, denoised: Denoised, spreadsheet_saf
 
 
 def _public_columns(graph: Graph, windows, *, spreadsheet_safe: bool) -> dict[str, list]:
-    """Node and window of each row of the map."""
+    """Node and window of each row of the map. No two labels are written alike: one that begins with an apostrophe gets another."""
     labels = (np.arange(graph.n) if graph.labels is None else graph.labels).tolist()
     if spreadsheet_safe:
-        labels = [f"'{label}" if isinstance(label, str) and label.startswith(_FORMULA) else label for label in labels]
+        labels = [f"'{label}" if isinstance(label, str) and _FORMULA.match(label) else label for label in labels]
     if windows is None:
         return {"node": labels}
     each = [label for label in labels for _ in windows[1:]]
@@ -196,10 +199,10 @@ def read_release(folder, graph: Graph, *, ledger: Ledger | None = None) -> Relea
     if fault is not None:
         msg = f"{folder.name!r} is not a release on this graph: {fault.detail}; get the folder again from the publisher"
         raise InputError(msg)
-    known = json.loads((folder / CERTIFICATE).read_bytes())
+    known = read_certificate(folder / CERTIFICATE)
     windows = None if known["windows"] is None else tuple(known["windows"])
     same = ("epsilon", "delta", "adjacency", "unit", "bound", "caps", "rules", "ledger", "created", "attribution", "not_protected")
-    squared = Fraction(known["sensitivity_squared"])
+    squared = fraction_of(known["sensitivity_squared"])
     return Release(
         values=_noisy_values(folder, known), sigma=known["sigma"], kind="release", graph_hash=graph.hash, exportable=True,
         lattice=known["lattice"], windows=windows, sensitivity_squared=int(squared) if squared.denominator == 1 else squared,
@@ -227,8 +230,8 @@ def verify_release(folder, graph: Graph | None = None, ledger: Ledger | None = N
     """
     folder = Path(folder)
     try:
-        known = json.loads((folder / CERTIFICATE).read_bytes())
-    except (OSError, ValueError) as error:
+        known = read_certificate(folder / CERTIFICATE)
+    except (OSError, ValueError, RecursionError) as error:
         detail = f"it should hold a whole {CERTIFICATE} and {MAP}, and does not ({type(error).__name__})"
         return Verification((Check("certificate", "The folder holds a certificate", False, detail),))
     own = certificate_checks(known)
@@ -241,16 +244,19 @@ _UNKNOWN = (
         "certificate",
         "The owner's word is true",
         None,
-        "that graph, windows and caps were chosen without looking at the data, and that ids are those of the units, no file can show",
+        "no file can show that graph, windows and caps were chosen without looking at the data, and that ids are those of the units",
     ),
     Check(
         "map",
         "The denoised column is that of the method",
         None,
-        "it is made from the noisy one, and so are expected errors; hushgraph denoise GRAPH FOLDER makes them again",
+        "it is made from the noisy one, in the way that is stated, and so are expected errors; hushgraph denoise GRAPH FOLDER makes them again",
     ),
     Check(
-        "map", "Coordinates and versions are right", None, "they are for information; the graph's hash does not cover coordinates"
+        "map",
+        "Coordinates and versions are right",
+        None,
+        "they are for information, as are further columns and files; the graph's hash does not cover coordinates",
     ),
 )
 
@@ -292,6 +298,11 @@ def _map_checks(folder: Path, known: dict, graph: Graph | None) -> Iterator[Chec
         same = known["values_sha256"] == digest
         return same, "" if same else f"the noisy values of {MAP} are not those of the certificate"
 
+    def level() -> Finding:
+        same = known["denoised"]["noise_level"] == noise_level_of(known)
+        return same, "" if same else "the noise level of its denoised map is not that of sigma and lattice: it was edited"
+
+    yield attempt("map", "The noise level it was denoised with follows from its noise", level)
     yield attempt("map", f"{MAP} is the file that the certificate describes", file)
     yield attempt("map", "Its noisy values are those of the certificate, on its lattice", values)
     rows = "Its rows are the graph's nodes and the certificate's windows"

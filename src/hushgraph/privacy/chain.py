@@ -138,6 +138,14 @@ def checked_sensitivity(sensitivity_squared) -> Fraction:
     return squared
 
 
+def fraction_of(value) -> Fraction:
+    """The exact number that a file holds: an integer, or text like "8/3" of at most 141 digits each; "1e30000000" would never be done."""
+    if isinstance(value, str) and not re.fullmatch("[0-9]{1,141}(/[0-9]{1,141})?", value):
+        msg = "a fraction is written as whole numbers of at most 141 digits, 8/3 say; got another text"
+        raise InputError(msg)
+    return Fraction(value)
+
+
 def grown(chain: Chain | None, text: str, head: str) -> Chain:
     """The chain with one more entry, whose link was verified; errors of any kind if its fields make no sense."""
     fields = json.loads(text)
@@ -155,7 +163,7 @@ def grown(chain: Chain | None, text: str, head: str) -> Chain:
     if chain is not None and entry == chain.entry + 1:
         if kind == "renew" and period not in chain.periods:
             return replace(chain, **new, **budget, periods=chain.periods | {period})
-        total = total_after(chain.mu_squared, Fraction(fields["sensitivity_squared"]), float.fromhex(fields["sigma"]))
+        total = total_after(chain.mu_squared, fraction_of(fields["sensitivity_squared"]), float.fromhex(fields["sigma"]))
         if kind == "charge" and period == chain.period and fields["mu_squared"] == str(total) and total > chain.mu_squared:
             return replace(chain, **new, mu_squared=total)
     raise ValueError

@@ -6,6 +6,7 @@ and whether it holds, does not hold, or could not be checked.
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import json
 import math
@@ -21,7 +22,7 @@ import numpy as np
 from hushgraph._errors import InputError, InputTypeError
 from hushgraph.checks import is_count, shown
 from hushgraph.privacy.calibration import Adjacency, mechanism_sigma, squared_sensitivity
-from hushgraph.privacy.chain import LedgerTampered, check_seen, history, read_entry
+from hushgraph.privacy.chain import LedgerTampered, check_seen, fraction_of, history, read_entry
 from hushgraph.privacy.guarantee import guarantee_in_words
 from hushgraph.privacy.noise import lattice_step
 
@@ -33,7 +34,23 @@ NEIGHBOURS = {
 }
 _CAPS = {False: ["max_nodes", "max_per_node"], True: ["max_cells", "max_per_cell"]}
 _NOT_WHOLE = "it should hold a whole certificate.json and map.csv, and does not ({})"
-_BROKEN = (OSError, ValueError, KeyError, TypeError, AttributeError, ArithmeticError, IndexError)
+_BROKEN = (OSError, ValueError, KeyError, TypeError, AttributeError, ArithmeticError, IndexError, RecursionError, csv.Error)
+_LARGEST_FILE = 1_000_000  # bytes of a certificate that are read
+_CLAIMED = (
+    "epsilon", "delta", "unit", "adjacency", "not_protected", "sensitivity_squared", "bound", "caps", "rules", "windows", "public_graph",
+    "graph", "mechanism", "sigma", "lattice", "largest_count", "attribution", "ledger", "created", "versions", "denoised", "files",
+)  # fmt: skip
+_TEXTS = ("statement", "in_words", "remarks")
+_NEW = ("in_words", "unit_column", "dataset", "values_sha256", "spreadsheet_safe")  # which format 1 does not have
+_PARTS = {
+    "graph": {"hash", "nodes", "edges"},
+    "ledger": {"identity", "dataset", "entry", "head", "replaces", "budget"},
+    "versions": {"hushgraph", "python", "numpy", "scipy"},
+    "denoised": {"method", "nonnegative", "integer", "noise_level"},
+    "files": {"map.csv"},
+    "rules": {"place", "max_distance", "far"},
+}
+_BUDGET = {"epsilon", "delta", "period", "spent"}
 
 Subject = Literal["certificate", "map", "graph", "ledger"]
 Finding = tuple[bool | None, str]
@@ -143,14 +160,18 @@ def in_words(known: dict) -> str:
     return guarantee_in_words(known["epsilon"], delta=known["delta"], unit=known["unit"], adjacency=known["adjacency"])
 
 
+def noise_level_of(known: dict) -> float:
+    """Return the standard deviation of noise and rounding together."""
+    return math.hypot(known["sigma"], known["lattice"] / math.sqrt(12))
+
+
 def remarks_of(known: dict) -> list[str]:
     """Return the certificate's remarks, which follow from the other fields."""
-    noise_level = math.hypot(known["sigma"], known["lattice"] / math.sqrt(12))
     return [
         "The denoised map and its expected error are computed from the noisy map alone and carry the same guarantee.",
         "Counts are those after truncation and dropping by the stated caps and rules; that is what all figures here are about.",
         "Sums over regions should be taken from the noisy column: they are unbiased for those counts, with standard error "
-        f"{noise_level:.6g} times the root of the number of values; the denoised map is biased for sums.",
+        f"{noise_level_of(known):.6g} times the root of the number of values; the denoised map is biased for sums.",
         "The guarantee is for this release; all releases of the ledger's period together have what its budget says.",
         "No protection against whoever can time the computation or read the memory of the machine.",
     ]
@@ -187,12 +208,17 @@ def certificate_checks(known: dict) -> list[Check]:
 
     def form() -> Finding:
         whole = known["format"] in (OLD_FORMAT, FORMAT) and known["public_graph"] is True and known["adjacency"] in NEIGHBOURS
+        whole = whole and type(known.get("spreadsheet_safe", False)) is bool
         return whole, "" if whole else f"the certificate is not one of {FORMAT!r}"
+
+    def fields() -> Finding:
+        more = _unknown_fields(known)
+        return not more, f"it has {len(more)} field(s) that its format does not have, such as {shown(min(more))}" if more else ""
 
     def noise() -> Finding:
         least = mechanism_sigma(
             known["mechanism"].split()[0], epsilon=known["epsilon"], delta=known["delta"],
-            sensitivity_squared=Fraction(known["sensitivity_squared"]),
+            sensitivity_squared=fraction_of(known["sensitivity_squared"]),
         )  # fmt: skip
         sigma = known["sigma"]
         right = sigma >= least and known["lattice"] == lattice_step(sigma) and known["largest_count"] == largest_count(sigma)
@@ -202,10 +228,16 @@ def certificate_checks(known: dict) -> list[Check]:
 
     return [
         attempt("certificate", "The certificate has a form that is known here", form),
+        attempt("certificate", "It has no fields but those of its form", fields),
         attempt("certificate", "Its sensitivity follows from its caps and adjacency", lambda: _sensitivity(known)),
         attempt("certificate", "Its noise is enough for its epsilon, delta and sensitivity", noise),
-        attempt("certificate", "Its statement and remarks say what its fields say", lambda: _words(known)),
+        words_check(known),
     ]
+
+
+def words_check(known: dict) -> Check:
+    """Check that statement, words and remarks are those of the fields; a part of a certificate need not have them."""
+    return attempt("certificate", "Its statement and remarks say what its fields say", lambda: _words(known))
 
 
 def _sensitivity(known: dict) -> Finding:
@@ -214,7 +246,7 @@ def _sensitivity(known: dict) -> Finding:
     if known["bound"] == "assumed" and not known["caps"]:
         return None, "the owner states the sensitivity of counts made elsewhere"
     least = caps_sensitivity(known["caps"], known["adjacency"], windows=known["windows"] is not None)
-    if Fraction(known["sensitivity_squared"]) != least:
+    if fraction_of(known["sensitivity_squared"]) != least:
         said = shown(known["sensitivity_squared"])
         return (
             False,
@@ -223,12 +255,20 @@ def _sensitivity(known: dict) -> Finding:
     return True, "" if known["bound"] == "enforced" else "that nobody exceeds the caps is assumed; there were no ids to enforce it"
 
 
+def _unknown_fields(known: dict) -> set[str]:
+    """Return the names of fields that a certificate of its format does not have."""
+    allowed = {"format", *_CLAIMED, *_TEXTS, *_NEW} - (set(_NEW) if known["format"] == OLD_FORMAT else set())
+    more = known.keys() - allowed
+    for name, inner in _PARTS.items():
+        more |= {f"{name}.{field}" for field in known.get(name, {}).keys() - inner}
+    return more | {f"ledger.budget.{field}" for field in known["ledger"]["budget"].keys() - _BUDGET}
+
+
 def _words(known: dict) -> Finding:
-    """Whether statement and remarks are those of the fields."""
-    texts = {"statement": statement_of(known), "remarks": remarks_of(known)}
-    texts |= {"in_words": in_words(known)} if known["format"] == FORMAT else {}
+    texts = {"statement": statement_of, "remarks": remarks_of, "in_words": in_words}
+    due = {None: (), OLD_FORMAT: ("statement", "remarks")}.get(known.get("format"), _TEXTS)
     for name, text in texts.items():
-        if known[name] != text:
+        if (name in due or name in known) and known[name] != text(known):
             return False, f"its {name} is not what follows from its fields: the certificate was edited"
     return True, ""
 
@@ -236,16 +276,38 @@ def _words(known: dict) -> Finding:
 # ---- the certificate and the ledger -----------------------------------------------------------------------------------------
 
 
+def read_certificate(path: Path) -> dict:
+    """Return what a certificate's file holds; a ValueError if it is too long or says something twice."""
+    with path.open("rb") as file:
+        text = file.read(_LARGEST_FILE + 1)
+    if len(text) > _LARGEST_FILE:
+        msg = f"a certificate has at most {_LARGEST_FILE:,} bytes; got more"
+        raise InputError(msg)
+    return json.loads(text, object_pairs_hook=_said_once)
+
+
+def _said_once(pairs: list[tuple]) -> dict:
+    if len(known := dict(pairs)) != len(pairs):
+        msg = "a certificate says each thing once; a field of this one is there twice"
+        raise InputError(msg)
+    return known
+
+
 def check_stamp(certificate) -> dict:
-    """Return the certificate (a dict, or the path of a JSON file), which must name ledger, entry and head."""
+    """Return the certificate (a dict, or the path of a JSON file, which must be whole), which must name ledger, entry and head."""
     try:
-        known = json.loads(Path(certificate).read_bytes()) if isinstance(certificate, str | os.PathLike) else certificate
+        from_file = isinstance(certificate, str | os.PathLike)
+        known = read_certificate(Path(certificate)) if from_file else certificate
         stamp = known["ledger"]
-        if is_count(stamp["entry"], 1) and isinstance(stamp["head"], str) and "identity" in stamp:
+        named = is_count(stamp["entry"], 1) and isinstance(stamp["head"], str) and "identity" in stamp
+        if named and ("format" in known or not from_file):
             return known
-    except (OSError, ValueError, KeyError, TypeError):
+    except _BROKEN:
         pass
-    msg = f"a certificate is a dict, or the path of a JSON file, with ledger = {{identity, entry, head}}; got {shown(certificate)}"
+    msg = (
+        "a certificate is a dict, or the path of a JSON file with format and each field once, and has ledger = {identity, entry, head}; "
+        f"got {shown(certificate)}"
+    )
     raise InputError(msg)
 
 
@@ -353,5 +415,5 @@ class _Comparison:
 def _same(claimed, true) -> bool:
     """Whether two values are the same; exact squares may be written as int, fraction or text."""
     if isinstance(true, Fraction):
-        return Fraction(claimed) == true
+        return fraction_of(claimed) == true
     return type(claimed) in (type(true), *((int, float) if type(true) in (int, float) else ())) and claimed == true

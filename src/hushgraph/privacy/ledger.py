@@ -46,7 +46,7 @@ from hushgraph.privacy.chain import (
     total_after,
     verified,
 )
-from hushgraph.privacy.claims import Record, certificate_checks, check_stamp, ledger_checks, values_digest
+from hushgraph.privacy.claims import Record, certificate_checks, check_stamp, ledger_checks, values_digest, words_check
 from hushgraph.privacy.guarantee import checked_guarantee
 from hushgraph.privacy.ledger_file import SCHEMA, new_file, rows_of, transaction
 from hushgraph.privacy.memory import check_names, check_path, remember, witnessed
@@ -172,8 +172,8 @@ class Ledger:
         key : bytes, optional
             At least 16 secret bytes, kept outside the file: without them nobody can make a chain that verifies.
         replaces : str, optional
-            Identity of the ledger that this one takes the place of. Needed where this machine has seen a ledger for the same data
-            set, unit and adjacency with spending: the same people get a second budget, which is recorded for everyone to see.
+            Identity of the ledger that this one takes the place of. Needed where this machine has seen a ledger with spending at the
+            path, or for the same data set, unit and adjacency: the same people get a second budget, which is recorded for everyone to see.
         weak_guarantee : bool
             Needed for an epsilon above 10, which protects nobody in practice.
         """
@@ -184,7 +184,8 @@ class Ledger:
         period = None if period is None else _checked_name("period", period)
         replaces = None if replaces is None else checked_identity("replaces", replaces)
         if not path.exists():  # which is refused below
-            check_names(**names, replaces=replaces)
+            check_names(**names, identity=None, replaces=(replaces,))
+            check_path(path, None, (replaces,))
         origin = {"format": FORMAT, "identity": secrets.token_hex(16), "keyed": key is not None, "kind": "create", "note": None}
         with new_file(path) as draft, transaction(draft, "IMMEDIATE", "nothing was created: ") as connection:
             connection.execute(SCHEMA)
@@ -197,8 +198,8 @@ class Ledger:
     def open(cls, path, *, dataset=None, unit=None, adjacency=None, key=None, replaces=None) -> Ledger:
         """An existing ledger, verified from its first entry on; names that are given must be the stored ones.
 
-        Where this machine has seen another ledger at the path, with spending, `replaces` must name that one: the owner's word that
-        it was replaced on purpose.
+        Where this machine has seen another ledger with spending at the path, or for the same data set, unit and adjacency, `replaces`
+        must name that one, unless the ledger itself does: the owner's word that it was replaced on purpose.
         """
         path, key = _checked_path(path), _checked_key(key)
         with transaction(path, "DEFERRED") as connection:
@@ -206,7 +207,9 @@ class Ledger:
             chain = verified(path.name, rows, key=key, known=None)
             seen = witnessed(chain.identity)
             check_seen(path.name, rows, seen, "this machine")
-            check_path(path, chain.identity, None if replaces is None else checked_identity("replaces", replaces))
+            replaced = (chain.replaces, None if replaces is None else checked_identity("replaces", replaces))
+            check_path(path, chain.identity, replaced)
+            check_names(chain.dataset, chain.unit, chain.adjacency, chain.identity, replaced)
         for name, given in (("dataset", dataset), ("unit", unit), ("adjacency", adjacency)):
             stored = getattr(chain, name)
             if given is not None and given != stored:
@@ -255,6 +258,7 @@ class Ledger:
             raise InputError(msg)
         with transaction(self.path, "IMMEDIATE", "nothing was charged and nothing may be released: ") as connection:
             chain, _ = self._current(connection)
+            check_names(self.dataset, self.unit, self.adjacency, self.identity, (chain.replaces,))
             total = total_after(chain.mu_squared, squared, sigma)
             fits = composed_delta(total, chain.epsilon) <= chain.delta
             if fits:
@@ -302,6 +306,8 @@ class Ledger:
     def verify(self, *certificates) -> None:
         """Read the whole file again; each certificate (a dict, or the path of a JSON file) must say what the ledger says.
 
+        A file must hold a whole certificate; a dict without "format" may hold a part of one.
+
         Everything that a certificate claims is compared: names, budget, bound, caps, rules, windows, graph, noise, its statement,
         and the SHA-256 of its noisy values. `verify_release` tells what was compared, and compares the map itself too.
 
@@ -321,7 +327,7 @@ class Ledger:
                 msg = f"the certificate is of ledger {stamp}; {self.path.name} is ledger {chain.identity}; check the path"
                 raise LedgerError(msg)
             assert record is not None
-            checks = [*ledger_checks(record, known), *(certificate_checks(known) if "format" in known else ())]
+            checks = [*ledger_checks(record, known), *(certificate_checks(known) if "format" in known else [words_check(known)])]
             for check in checks:
                 if check.holds is False:
                     raise LedgerTampered(check.detail)

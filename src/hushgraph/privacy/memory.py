@@ -26,40 +26,70 @@ def witnessed(identity: str) -> list[tuple[int, str]]:
 def remember(chain: Chain, path: Path) -> None:
     """Remember the head of a ledger, and that this ledger is the one at `path` and the one for its names."""
     names = _file_of_names(chain.dataset, chain.unit, chain.adjacency)
-    notes = {f"{chain.identity}.heads": f"{chain.entry} {chain.head}", _file_of_path(path): chain.identity, names: chain.identity}
-    for file, line in notes.items():
+    known = _is_spent(chain.identity) and chain.identity in _lines(names)  # one that is looked at again is not the newest
+    notes = {f"{chain.identity}.heads": f"{chain.entry} {chain.head}", _file_of_path(path): chain.identity}
+    for file, line in (notes if known else {**notes, names: chain.identity}).items():
         if _lines(file)[-1:] != [line]:
             _append(file, line)
 
 
-def check_path(path: Path, identity: str, replaces: str | None = None) -> None:
-    """Refuse a ledger at a path where this machine has seen another one that was spent from."""
-    other = _spent_ledger(_file_of_path(path))
-    if other not in (None, identity, replaces):
+def check_path(path: Path, identity: str | None, replaces: tuple[str | None, ...]) -> None:
+    """Refuse a ledger at a path where this machine has seen another one that was spent from; `identity` is None for a new one."""
+    other = _before(_file_of_path(path), identity, replaces)
+    if other is None:
+        return
+    if identity is None:
         msg = (
-            "the ledger {} was replaced by another one: this machine has seen ledger {} at this path, with spending, and the file is "
-            "ledger {}; {}; if its owner replaced it on purpose, say so once with {Ledger.open(path, replaces=}{!r}{)}"
+            "this machine has seen ledger {} at the path of {}, with spending: a new ledger there would pass for it; choose another path, "
+            "or, to replace it on purpose, pass {replaces=}{!r}, which the new ledger and its certificates will say"
         )
-        raise LedgerTampered(Sentence(msg, path.name, other, identity, KEEP, other))
+        raise LedgerError(Sentence(msg, other, path.name, other))
+    msg = (
+        "the ledger {} was replaced by another one: this machine has seen ledger {} at this path, with spending, and the file is "
+        "ledger {}; {}; if its owner replaced it on purpose, say so once with {Ledger.open(path, replaces=}{!r}{)}"
+    )
+    raise LedgerTampered(Sentence(msg, path.name, other, identity, KEEP, other))
 
 
-def check_names(dataset: str, unit: str, adjacency: str, replaces: str | None) -> None:
-    """Refuse a second budget for the same data set, unit and adjacency, unless it names the ledger that it replaces."""
-    other = _spent_ledger(_file_of_names(dataset, unit, adjacency))
-    if other not in (None, replaces):
+def check_names(dataset: str, unit: str, adjacency: str, identity: str | None, replaces: tuple[str | None, ...]) -> None:
+    """Refuse a second budget for the same data set, unit and adjacency, unless it names the ledger that it replaces.
+
+    `identity` is None for a new ledger. One that was spent from on this machine was let through then, and is again.
+    """
+    other = _before(_file_of_names(dataset, unit, adjacency), identity, replaces)
+    if other is None or (identity is not None and _is_spent(identity)):
+        return
+    seen = Sentence(
+        "this machine has seen ledger {} for {dataset=}{!r}, {unit=}{!r}, {adjacency=}{!r}, with spending: a second ledger would give "
+        "the same people a second budget; go on with that ledger ({ledger.renew(...)} starts a new period)",
+        other,
+        dataset,
+        unit,
+        adjacency,
+    )
+    if identity is None:
         msg = (
-            "this machine has seen ledger {} for {dataset=}{!r}, {unit=}{!r}, {adjacency=}{!r}, with spending: a second ledger would give "
-            "the same people a second budget; go on with that ledger ({ledger.renew(...)} starts a new period), use another dataset name "
-            "for other people's data, or, to replace it on purpose, pass {replaces=}{!r}, which the new ledger and its certificates will "
-            "say"
+            "{}, use another dataset name for other people's data, or, to replace it on purpose, pass {replaces=}{!r}, which the new "
+            "ledger and its certificates will say"
         )
-        raise LedgerError(Sentence(msg, other, dataset, unit, adjacency, other))
+        raise LedgerError(Sentence(msg, seen, other))
+    msg = "{}; if its owner replaced it on purpose by ledger {}, say so once with {Ledger.open(path, replaces=}{!r}{)}"
+    raise LedgerError(Sentence(msg, seen, identity, other))
 
 
-def _spent_ledger(file: str) -> str | None:
-    """Return the ledger that `file` names last, if this machine has seen more of it than its creation."""
-    identity = next(iter(_lines(file)[-1:]), None)
-    return identity if identity is not None and any(entry > 1 for entry, _ in witnessed(identity)) else None
+def _before(file: str, identity: str | None, replaces: tuple[str | None, ...]) -> str | None:
+    """Return the ledger of `file` that was spent from last, unless it is `identity`, or is replaced by it, as it says or as is noted."""
+    later: list[str | None] = []
+    for line in reversed(_lines(file)):
+        if _is_spent(line):
+            return None if line in (identity, *replaces) or identity in later else line
+        later.append(line)
+    return None
+
+
+def _is_spent(identity: str) -> bool:
+    """Whether this machine has seen more of a ledger than its creation."""
+    return any(entry > 1 for entry, _ in witnessed(identity))
 
 
 def _file_of_path(path: Path) -> str:
@@ -67,7 +97,9 @@ def _file_of_path(path: Path) -> str:
 
 
 def _file_of_names(*names: str) -> str:
-    return f"names-{hashlib.sha256(json.dumps(names).encode()).hexdigest()}.ledgers"
+    """The file for these names, however they are written: capitals, and blanks around them, make no other people."""
+    alike = [name.strip().casefold() for name in names]
+    return f"names-{hashlib.sha256(json.dumps(alike).encode()).hexdigest()}.ledgers"
 
 
 def _folder() -> Path:

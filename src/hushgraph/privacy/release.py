@@ -89,6 +89,16 @@ class Release(Noisy):
         super().__post_init__()
         for name in ("caps", "rules", "ledger"):
             object.__setattr__(self, name, FrozenDict(getattr(self, name)))
+        self._fix_values()
+
+    def __setstate__(self, state):
+        vars(self).update(state)
+        self._fix_values()
+
+    def _fix_values(self):
+        """Nobody can make bytes writeable again."""
+        fixed = np.frombuffer(self.values.tobytes(), dtype=self.values.dtype).reshape(self.values.shape)
+        object.__setattr__(self, "values", fixed)
 
     @property
     def largest_count(self) -> int:
@@ -147,7 +157,8 @@ class Release(Noisy):
 
         The denoised map is computed here, from the release alone; unlike that of `denoise` it has no negative values unless
         `nonnegative=False`. Spreadsheets take labels that begin with =, +, - or @ for formulas: `spreadsheet_safe=True` writes an
-        apostrophe before them, which the certificate says and `read_release` undoes. Returns the path of the folder.
+        apostrophe before them, and before labels with an apostrophe in front or with a semicolon, tab or line end in them, and puts all
+        text in quotation marks. The certificate says so, and `read_release` expects it. Returns the path of the folder.
         """
         from hushgraph.privacy.certificate import export
 
