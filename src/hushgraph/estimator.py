@@ -98,7 +98,7 @@ class WaveletDenoiser(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             self.sigma_ = estimate_sigma(self.graph_, values[:, order].T)
             warnings.warn(f"sigma was not given; estimated as {self.sigma_:.6g} from the finest scale", stacklevel=2)
         else:
-            sigma = self.graph_.aligned("sigma", self.sigma) if is_labelled(self.sigma) else self.sigma
+            sigma = self.graph_.aligned("sigma", self.sigma, one=True) if is_labelled(self.sigma) else self.sigma
             self.sigma_ = checked_sigma(sigma, self.graph_.n)
         return self
 

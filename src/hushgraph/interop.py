@@ -266,7 +266,7 @@ def signal_columns(graph, signals, *, name: str = "signal") -> dict[str, np.ndar
     if signals is None:
         return {}
     named = isinstance(signals, Mapping) and all(isinstance(key, str) and _is_column(value) for key, value in signals.items())
-    columns = {key: graph.aligned(key, values, missing_ok=True) for key, values in (signals if named else {name: signals}).items()}
+    columns = {key: graph.aligned(key, values, missing_ok=True, one=True) for key, values in (signals if named else {name: signals}).items()}
     for key, values in columns.items():
         if values.ndim != 1:
             msg = f"{key} must be one value per node; got {shown(values)}; pass a dict of name -> (n,) for more"
