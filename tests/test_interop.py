@@ -378,7 +378,8 @@ def test_everything_comes_back(tmp_path, way, labels, weighted):
 
 @pytest.mark.parametrize("way", WAYS)
 def test_three_planar_coordinates_come_back(tmp_path, way):
-    graph = made(NAMES, crs=None, coords=np.arange(12.0).reshape(4, 3))
+    labels = LABELLED["integers"] if way is through_osmnx else NAMES
+    graph = made(labels, crs=None, coords=np.arange(12.0).reshape(4, 3))
     assert_same(way(graph, tmp_path), graph)
 
 

@@ -19,6 +19,7 @@ from hushgraph.sgwt import Settings
 from hushgraph.shrink import Rule
 
 try:
+    from sklearn import get_config
     from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
     from sklearn.utils.validation import check_is_fitted, validate_data
 except ImportError as error:
@@ -30,7 +31,7 @@ class WaveletDenoiser(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Denoise each row of X, a signal with one feature per node of the graph.
 
     Columns of a DataFrame are matched to the labels of the graph, in whatever order they come, and refused if they are other labels; the
-    columns of the result are in the order of X. Arrays go by position, and so do columns with text names if the graph has no labels.
+    columns of the result are in the order of X, or, if `set_output` asks for a table, in that of `fit`. Arrays go by position, and so do columns with text names if the graph has no labels.
 
     Parameters
     ----------
@@ -92,6 +93,7 @@ class WaveletDenoiser(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             msg = f"X needs one column per node: expected (n_signals, {self.graph_.n}), got {values.shape}; rows are signals here"
             raise InputError(msg)
         order = self._node_columns(X)
+        self._names, self._order = (None, None) if self._is_nameless(X) else (list(X.columns), order)
         none = {"frame": None, "weights": None, "level": "scale", "candidates": "all"}
         check_settings(Settings(**none, **self._settings()))
         if self.sigma is None:
@@ -106,8 +108,15 @@ class WaveletDenoiser(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """Return the denoised rows."""
         order, result = self._denoise(X)
         signals = np.empty(result.signal.shape[::-1], dtype=result.signal.dtype)
+        if self._names is not None and _wants_table(self):  # which gets the names of the columns in fit
+            order = self._order
         signals[:, order] = result.signal.T
         return signals
+
+    def get_feature_names_out(self, input_features=None) -> np.ndarray:
+        """Return the columns that `fit` saw, integers too where they are labels of the graph; x0, x1, ... if it saw none."""
+        names = super().get_feature_names_out(input_features)
+        return names if input_features is not None or self._names is None else np.array(self._names, dtype=object)
 
     def risk(self, X) -> tuple[np.ndarray, np.ndarray]:
         """Return the estimated total squared error of each denoised row (signal-domain SURE), and its standard error."""
@@ -128,11 +137,13 @@ class WaveletDenoiser(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def _node_columns(self, X) -> np.ndarray:
         """The column of X that belongs to each node."""
-        columns, position = list(getattr(X, "columns", ())), np.arange(self.graph_.n)
-        nameless = self.graph is None or (self.graph.labels is None and all(isinstance(name, str) for name in columns))
-        if not columns or nameless:
-            return position
-        return by_label("the columns of X", node_names(self.graph_), columns, position)
+        position = np.arange(self.graph_.n)
+        return position if self._is_nameless(X) else by_label("the columns of X", node_names(self.graph_), list(X.columns), position)
+
+    def _is_nameless(self, X) -> bool:
+        """Whether columns of X go by position."""
+        columns = list(getattr(X, "columns", ()))
+        return not columns or self.graph is None or (self.graph.labels is None and all(isinstance(name, str) for name in columns))
 
     def _denoise(self, X) -> tuple[np.ndarray, Denoised]:
         """(the column of X that belongs to each node, the rows denoised as columns in node order)."""
@@ -141,3 +152,9 @@ class WaveletDenoiser(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         values = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
         order = self._node_columns(X)
         return order, denoise(self.graph_, values[:, order].T, sigma=self.sigma_, **self._settings())
+
+
+def _wants_table(estimator) -> bool:
+    """Whether scikit-learn makes a table of what `transform` returns."""
+    asked = getattr(estimator, "_sklearn_output_config", {}).get("transform")
+    return (asked or get_config()["transform_output"]) != "default"
