@@ -93,7 +93,7 @@ class WaveletDenoiser(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             msg = f"X needs one column per node: expected (n_signals, {self.graph_.n}), got {values.shape}; rows are signals here"
             raise InputError(msg)
         order = self._node_columns(X)
-        self._names, self._order = (None, None) if self._is_nameless(X) else (list(X.columns), order)
+        self._order, self._names = order, None if self._is_nameless(X) else list(X.columns)
         none = {"frame": None, "weights": None, "level": "scale", "candidates": "all"}
         check_settings(Settings(**none, **self._settings()))
         if self.sigma is None:
@@ -105,18 +105,20 @@ class WaveletDenoiser(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X):
-        """Return the denoised rows."""
+        """Return the denoised rows; the columns of a table have the names, and so the order, of those in `fit`."""
         order, result = self._denoise(X)
         signals = np.empty(result.signal.shape[::-1], dtype=result.signal.dtype)
-        if self._names is not None and _wants_table(self):  # which gets the names of the columns in fit
-            order = self._order
-        signals[:, order] = result.signal.T
+        signals[:, order if _form(self) == "default" else self._order] = result.signal.T
         return signals
 
     def get_feature_names_out(self, input_features=None) -> np.ndarray:
         """Return the columns that `fit` saw, integers too where they are labels of the graph; x0, x1, ... if it saw none."""
         names = super().get_feature_names_out(input_features)
-        return names if input_features is not None or self._names is None else np.array(self._names, dtype=object)
+        if input_features is not None or self._names is None:
+            return names
+        return np.array(
+            list(map(str, self._names)) if _form(self) == "polars" else self._names, dtype=object
+        )  # polars has text alone
 
     def risk(self, X) -> tuple[np.ndarray, np.ndarray]:
         """Return the estimated total squared error of each denoised row (signal-domain SURE), and its standard error."""
@@ -138,7 +140,9 @@ class WaveletDenoiser(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def _node_columns(self, X) -> np.ndarray:
         """The column of X that belongs to each node."""
         position = np.arange(self.graph_.n)
-        return position if self._is_nameless(X) else by_label("the columns of X", node_names(self.graph_), list(X.columns), position)
+        return (
+            position if self._is_nameless(X) else by_label("the columns of X", node_names(self.graph_), list(X.columns), position)
+        )
 
     def _is_nameless(self, X) -> bool:
         """Whether columns of X go by position."""
@@ -154,7 +158,6 @@ class WaveletDenoiser(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return order, denoise(self.graph_, values[:, order].T, sigma=self.sigma_, **self._settings())
 
 
-def _wants_table(estimator) -> bool:
-    """Whether scikit-learn makes a table of what `transform` returns."""
-    asked = getattr(estimator, "_sklearn_output_config", {}).get("transform")
-    return (asked or get_config()["transform_output"]) != "default"
+def _form(estimator) -> str:
+    """What scikit-learn makes of what `transform` returns: "pandas", "polars", or "default" for nothing."""
+    return getattr(estimator, "_sklearn_output_config", {}).get("transform") or get_config()["transform_output"]

@@ -44,7 +44,9 @@ def networkx_edges(G, *, weight, distance, coords, crs) -> EdgeTable:
     named = len(axes) > 0 and len(nodes) > 0 and all(key in node for node in nodes for key in axes)
     places = _places({key: [node[key] for node in nodes] for key in axes}) if named else None
     weights = affinities(values, attribute, pairs, is_distance=distance is not None)
-    return EdgeTable(pairs, len(names), weights, places, _crs(hints, crs, places), _labels(_names_kept_by_igraph(nodes, hints) or names, hints))
+    return EdgeTable(
+        pairs, len(names), weights, places, _crs(hints, crs, places), _labels(_names_kept_by_igraph(nodes, hints) or names, hints)
+    )
 
 
 def _names_kept_by_igraph(nodes: list[dict], hints) -> list | None:
@@ -277,7 +279,10 @@ def signal_columns(graph, signals, *, name: str = "signal") -> dict[str, np.ndar
     if signals is None:
         return {}
     named = isinstance(signals, Mapping) and all(isinstance(key, str) and _is_column(value) for key, value in signals.items())
-    columns = {key: graph.aligned(key, values, missing_ok=True, one=True) for key, values in (signals if named else {name: signals}).items()}
+    columns = {
+        key: graph.aligned(key, values, missing_ok=True, one=True)
+        for key, values in (signals if named else {name: signals}).items()
+    }
     for key, values in columns.items():
         if values.ndim != 1:
             msg = f"{key} must be one value per node; got {shown(values)}; pass a dict of name -> (n,) for more"
@@ -361,7 +366,7 @@ def to_geopandas(graph, *, signals=None) -> tuple[Any, Any]:
     """(nodes, edges) as GeoDataFrames: points by label with the signals as columns, straight lines with source, target and weight.
 
     `Graph.from_geopandas(edges, nodes=nodes)` is the same graph. Of the lines alone it has the same edges, but no labels and, in general,
-    another order of nodes.
+    another order of nodes. That there are weights is said in `edges.attrs`, which parquet keeps and .gpkg does not: say weight="weight" after that.
     """
     pairs, weights = upper_edges(graph)
     if graph.coords is None:
