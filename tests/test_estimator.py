@@ -326,13 +326,38 @@ def test_integer_columns_may_come_in_another_order_after_fit(graph, X):
     np.testing.assert_array_equal(denoiser.transform(frame[INTEGERS[::-1]]), denoiser.transform(frame)[:, ::-1])
 
 
+def test_integer_columns_are_text_in_polars(graph, X):
+    pandas, _ = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    frame = pandas.DataFrame(X, columns=INTEGERS)
+    denoiser = hg.WaveletDenoiser(hg.Graph(graph.adjacency, labels=INTEGERS), sigma=1.0, method="sgwt_sure").fit(frame)
+    assert denoiser.set_output(transform="polars").transform(frame).columns == list(map(str, INTEGERS))
+
+
+def test_integer_columns_are_kept(graph, X):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(X, columns=INTEGERS, index=["mon", "tue", "wed"])
+    denoiser = hg.WaveletDenoiser(hg.Graph(graph.adjacency, labels=INTEGERS), sigma=1.0, method="sgwt_sure").fit(frame)
+    expected = pandas.DataFrame(denoiser.transform(frame), columns=INTEGERS, index=frame.index)
+    assert denoiser.get_feature_names_out().tolist() == INTEGERS
+    denoiser.set_output(transform="pandas")
+    for order in (INTEGERS, INTEGERS[::-1]):
+        result = denoiser.transform(frame[order])
+        assert result.index.tolist() == ["mon", "tue", "wed"]
+        np.testing.assert_array_equal(result[INTEGERS], expected)
+    np.testing.assert_array_equal(denoiser.fit(frame[INTEGERS[::-1]]).transform(X)[INTEGERS], expected)
+    assert denoiser.fit(X).transform(frame[INTEGERS[::-1]]).columns[1] == "x1"
+    np.testing.assert_array_equal(denoiser.transform(frame[INTEGERS[::-1]]), expected)
+
+
 @pytest.mark.filterwarnings("ignore:X has feature names")
 @pytest.mark.parametrize("labels", [INTEGERS, [f"node {i}" for i in range(N)], None])
 def test_columns_that_are_no_nodes_are_refused(graph, X, labels):
     pandas = pytest.importorskip("pandas")
     named = hg.Graph(graph.adjacency, labels=labels)
     foreign = [f"elsewhere {i}" for i in range(N)] if labels and isinstance(labels[0], str) else list(range(5, N + 5))
-    with pytest.raises(ValueError, match=r"labels of the columns of X and graph differ: \d+ nodes have no value"):
+    with pytest.raises(
+        ValueError, match=r"labels of the columns of X and graph differ: \d+ nodes have no value .* reindex the columns of X to"
+    ):
         hg.WaveletDenoiser(named, sigma=1.0).fit(pandas.DataFrame(X, columns=foreign))
     fitted = hg.WaveletDenoiser(named, sigma=1.0).fit(X)
     with pytest.raises(ValueError, match="labels of the columns of X and graph differ"):

@@ -100,6 +100,29 @@ def test_polars_without_nodes(graph):
     assert np.isnan(graph.align(gaps, missing_ok=True)).tolist() == [True] + [False] * 35
 
 
+def test_a_table_of_one_column_is_one_signal(graph):
+    polars, pandas = pytest.importorskip("polars"), pytest.importorskip("pandas")
+    pytest.importorskip("matplotlib").use("Agg")
+    levels = np.linspace(0.5, 2, 36)
+    expected = hg.denoise(graph, Y, sigma=levels, method="sgwt_sure").signal
+    placed = hg.Graph.from_scipy(graph.adjacency, labels=LABELS, coords=hg.datasets.grid(6, 6).coords)
+    frame = polars.DataFrame({"node": NAMES, "value": levels[SHUFFLED]})
+    for sigma in (frame, frame.to_arrow(), pandas.DataFrame({"value": levels[SHUFFLED]}, index=NAMES)):
+        np.testing.assert_array_equal(hg.denoise(graph, Y, sigma=sigma, method="sgwt_sure").signal, expected)
+        assert hg.interop.to_networkx(graph, signals={"f": sigma}).nodes["n7"]["f"] == levels[7]
+        figure = hg.plot_maps(placed, {"noisy": sigma})
+        assert figure.axes[0].get_title(loc="left") == "noisy" or figure.axes[0].get_title() == "noisy"
+
+
+def test_two_columns_that_may_name_the_nodes_are_refused(graph):
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame({"node": NAMES, "id": range(36), "value": Y})
+    with pytest.raises(ValueError, match="several columns that may name the nodes: 'node', 'id'; drop all but one"):
+        graph.align(frame)
+    with pytest.raises(ValueError, match="one that is called 'node' or 'id' or 'label' or '__index_level_0__'"):
+        graph.align(frame.select("value"))
+
+
 # ---- pyarrow --------------------------------------------------------------------------------------------------------
 
 
@@ -155,6 +178,16 @@ def test_the_dimension_of_nodes_may_be_any(graph, expected):
     np.testing.assert_array_equal(result.signal.sel(node=LABELS, hour=7), expected.signal)
     assert result.expected_error().dims == ("hour", "node")
     assert result.to_series().shape == (36, 2)
+
+
+def test_a_coordinate_called_node_names_the_nodes(graph, expected):
+    xarray = pytest.importorskip("xarray")
+    array = xarray.DataArray(Y[SHUFFLED], dims="i", coords={"node": ("i", NAMES)})
+    result = denoised(graph, array).signal
+    np.testing.assert_array_equal(result.set_index(i="node").sel(i=LABELS), expected.signal)
+    both = xarray.DataArray(np.stack([Y[SHUFFLED]] * 2), dims=("hour", "i"), coords={"node": ("i", NAMES), "i": range(36)})
+    np.testing.assert_array_equal(graph.align(both)[:, 1], Y)
+    assert graph.align(xarray.DataArray(Y, dims="i", coords={"node": 7})).tolist() == Y.tolist()  # of the whole array, no label
 
 
 def test_data_arrays_without_labels_go_by_position(graph, expected):

@@ -170,19 +170,29 @@ def checked_real_array(name: str, values) -> np.ndarray:
 
 def by_label(name: str, labels: list, given: list, values: np.ndarray) -> np.ndarray:
     """`values`, whose rows are called `given`, in the order of `labels`; each must be there exactly once."""
-    position = {label: i for i, label in enumerate(given)}
-    absent, extra = [x for x in labels if x not in position], len(position.keys() - set(labels))
+    position, nodes = {label: i for i, label in enumerate(given)}, set(labels)
+    absent, foreign = [x for x in labels if x not in position], [x for x in position if x not in nodes]
     if len(position) != len(given):
         msg = f"{name} has {len(given) - len(position)} repeated labels; each node needs exactly one value"
         raise InputError(msg)
-    if absent or extra:
+    if absent or foreign:
         rows = "; pass Y.T if signals are rows" if values.ndim == 2 and values.shape[1] == len(labels) else ""
+        first = f" (first: {shown(foreign[0])})" if foreign else ""
+        order = f"the numbers 0 to {len(labels) - 1}" if labels == list(range(len(labels))) else "graph.labels"
         msg = (
-            f"labels of {name} and graph differ: {len(absent)} nodes have no value (first: {absent[:3]}), {extra} labels "
-            f"are not nodes; reindex the {name} to graph.labels, or pass a plain array in node order{rows}"
+            f"labels of {name} and graph differ: {len(absent)} nodes have no value (first: {absent[:3]}), {len(foreign)} labels "
+            f"are not nodes{first}; {_kinds(labels, foreign)}reindex {name} to {order}, or pass a plain array in node order{rows}"
         )
         raise InputError(msg)
     return values[[position[x] for x in labels]]
+
+
+def _kinds(labels: list, foreign: list) -> str:
+    """What to say where the labels of a graph are integers and those given are text, or the other way round."""
+    for kinds, words in (((Integral, str), ("integers", "text")), ((str, Integral), ("text", "integers"))):
+        if foreign and all(isinstance(x, kinds[0]) for x in labels) and all(isinstance(x, kinds[1]) for x in foreign):
+            return f"the graph has {words[0]}, these are {words[1]}: turn them into {words[0]}; "
+    return ""
 
 
 def span(values, *, missing_ok: bool = False) -> tuple[float, float]:

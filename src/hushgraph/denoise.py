@@ -374,7 +374,7 @@ def _values_and_sigma(graph: Graph, noisy, sigma, missing: Missing):
         noisy, sigma = noisy.opened(graph, sigma)
     values = graph.align(noisy, missing_ok=missing != "error")
     if is_labelled(sigma):
-        sigma = graph.aligned("sigma", sigma)
+        sigma = graph.aligned("sigma", sigma, one=True)
     if missing != "error" and np.shape(sigma) == values.shape[:1] and np.asarray(sigma).dtype.kind == "f":
         lost = np.isnan(values).reshape(len(values), -1).any(axis=1)
         sigma = np.where(lost & np.isnan(sigma), 1.0, sigma)  # the noise of a value that is not there does not matter

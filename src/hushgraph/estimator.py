@@ -19,6 +19,7 @@ from hushgraph.sgwt import Settings
 from hushgraph.shrink import Rule
 
 try:
+    from sklearn import get_config
     from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
     from sklearn.utils.validation import check_is_fitted, validate_data
 except ImportError as error:
@@ -30,7 +31,7 @@ class WaveletDenoiser(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Denoise each row of X, a signal with one feature per node of the graph.
 
     Columns of a DataFrame are matched to the labels of the graph, in whatever order they come, and refused if they are other labels; the
-    columns of the result are in the order of X. Arrays go by position, and so do columns with text names if the graph has no labels.
+    columns of the result are in the order of X, or, if `set_output` asks for a table, in that of `fit`. Arrays go by position, and so do columns with text names if the graph has no labels.
 
     Parameters
     ----------
@@ -92,22 +93,32 @@ class WaveletDenoiser(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             msg = f"X needs one column per node: expected (n_signals, {self.graph_.n}), got {values.shape}; rows are signals here"
             raise InputError(msg)
         order = self._node_columns(X)
+        self._order, self._names = order, None if self._is_nameless(X) else list(X.columns)
         none = {"frame": None, "weights": None, "level": "scale", "candidates": "all"}
         check_settings(Settings(**none, **self._settings()))
         if self.sigma is None:
             self.sigma_ = estimate_sigma(self.graph_, values[:, order].T)
             warnings.warn(f"sigma was not given; estimated as {self.sigma_:.6g} from the finest scale", stacklevel=2)
         else:
-            sigma = self.graph_.aligned("sigma", self.sigma) if is_labelled(self.sigma) else self.sigma
+            sigma = self.graph_.aligned("sigma", self.sigma, one=True) if is_labelled(self.sigma) else self.sigma
             self.sigma_ = checked_sigma(sigma, self.graph_.n)
         return self
 
     def transform(self, X):
-        """Return the denoised rows."""
+        """Return the denoised rows; the columns of a table have the names, and so the order, of those in `fit`."""
         order, result = self._denoise(X)
         signals = np.empty(result.signal.shape[::-1], dtype=result.signal.dtype)
-        signals[:, order] = result.signal.T
+        signals[:, order if _form(self) == "default" else self._order] = result.signal.T
         return signals
+
+    def get_feature_names_out(self, input_features=None) -> np.ndarray:
+        """Return the columns that `fit` saw, integers too where they are labels of the graph; x0, x1, ... if it saw none."""
+        names = super().get_feature_names_out(input_features)
+        if input_features is not None or self._names is None:
+            return names
+        return np.array(
+            list(map(str, self._names)) if _form(self) == "polars" else self._names, dtype=object
+        )  # polars has text alone
 
     def risk(self, X) -> tuple[np.ndarray, np.ndarray]:
         """Return the estimated total squared error of each denoised row (signal-domain SURE), and its standard error."""
@@ -128,11 +139,15 @@ class WaveletDenoiser(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def _node_columns(self, X) -> np.ndarray:
         """The column of X that belongs to each node."""
-        columns, position = list(getattr(X, "columns", ())), np.arange(self.graph_.n)
-        nameless = self.graph is None or (self.graph.labels is None and all(isinstance(name, str) for name in columns))
-        if not columns or nameless:
-            return position
-        return by_label("the columns of X", node_names(self.graph_), columns, position)
+        position = np.arange(self.graph_.n)
+        return (
+            position if self._is_nameless(X) else by_label("the columns of X", node_names(self.graph_), list(X.columns), position)
+        )
+
+    def _is_nameless(self, X) -> bool:
+        """Whether columns of X go by position."""
+        columns = list(getattr(X, "columns", ()))
+        return not columns or self.graph is None or (self.graph.labels is None and all(isinstance(name, str) for name in columns))
 
     def _denoise(self, X) -> tuple[np.ndarray, Denoised]:
         """(the column of X that belongs to each node, the rows denoised as columns in node order)."""
@@ -141,3 +156,8 @@ class WaveletDenoiser(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         values = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
         order = self._node_columns(X)
         return order, denoise(self.graph_, values[:, order].T, sigma=self.sigma_, **self._settings())
+
+
+def _form(estimator) -> str:
+    """What scikit-learn makes of what `transform` returns: "pandas", "polars", or "default" for nothing."""
+    return getattr(estimator, "_sklearn_output_config", {}).get("transform") or get_config()["transform_output"]

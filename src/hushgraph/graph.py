@@ -391,14 +391,14 @@ class Graph:
         """Values in node order, shape (n,) or (n, m), float32 or float64.
 
         Plain arrays go by position. Mappings, Series and DataFrames of pandas (by their index), DataArrays of xarray (by the index of the
-        dimension "node", or else of the first) and tables of polars and pyarrow (by their column "node") are matched to `labels`, or to 0..n-1
-        without labels; a missing or extra label is an error.
+        dimension "node", by a coordinate "node", or else by the index of the first dimension) and tables of polars and pyarrow (by their column
+        "node", "id", "label" or "__index_level_0__") are matched to `labels`, or to 0..n-1 without labels; a missing or extra label is an error.
         """
         return self.aligned("signal", signal, missing_ok=missing_ok)
 
-    def aligned(self, name: str, signal, *, missing_ok: bool = False) -> np.ndarray:
-        """`align` of something that errors call by that name."""
-        values = checked_real_array(name, in_node_order(name, signal, node_names(self)) if is_labelled(signal) else signal)
+    def aligned(self, name: str, signal, *, missing_ok: bool = False, one: bool = False) -> np.ndarray:
+        """`align` of something that errors call by that name; where `one` signal is expected, a table with one column of values is one."""
+        values = checked_real_array(name, in_node_order(name, signal, node_names(self), one=one) if is_labelled(signal) else signal)
         if values.ndim not in (1, 2) or values.shape[0] != self.n:
             hint = "; pass Y.T if signals are rows" if values.ndim == 2 and values.shape[1] == self.n else ""
             msg = f"{name} needs one row per node: expected ({self.n},) or ({self.n}, m), got {values.shape}{hint}"

@@ -32,7 +32,7 @@ def networkx_edges(G, *, weight, distance, coords, crs) -> EdgeTable:
         msg = f"from_networkx needs a networkx graph; got {type(G).__name__}"
         raise InputTypeError(msg)
     names, hints = list(G.nodes), G.graph
-    position = {name: i for i, name in enumerate(names)}
+    position, nodes = {name: i for i, name in enumerate(names)}, [G.nodes[name] for name in names]
     pairs = np.array([(position[u], position[v]) for u, v in G.edges()], dtype=np.int64).reshape(-1, 2)
     attribute = _edge_attribute(hints, weight, distance)
     values = (
@@ -40,11 +40,23 @@ def networkx_edges(G, *, weight, distance, coords, crs) -> EdgeTable:
         if attribute is None
         else _without_text(f"edge attribute {attribute!r}", [value for *_, value in G.edges(data=attribute)])
     )
-    axes, nodes = _axes(hints, coords), [G.nodes[name] for name in names]
+    axes = _axes(hints, coords)
     named = len(axes) > 0 and len(nodes) > 0 and all(key in node for node in nodes for key in axes)
     places = _places({key: [node[key] for node in nodes] for key in axes}) if named else None
     weights = affinities(values, attribute, pairs, is_distance=distance is not None)
-    return EdgeTable(pairs, len(names), weights, places, _crs(hints, crs, places), _labels(names, hints))
+    return EdgeTable(
+        pairs, len(names), weights, places, _crs(hints, crs, places), _labels(_names_kept_by_igraph(nodes, hints) or names, hints)
+    )
+
+
+def _names_kept_by_igraph(nodes: list[dict], hints) -> list | None:
+    """Names of a graph of ours that igraph made a networkx graph of: it numbers the nodes, and keeps their names as data."""
+    kind = hints.get(LABELS_HINT)
+    if kind not in ("int", "text") or not all("_igraph_index" in node for node in nodes):
+        return None
+    every = ([node.get(key) for node in nodes] for key in ("name", "id"))
+    fitting = (names for names in every if all(isinstance(name, str) if kind == "text" else _is_whole(name) for name in names))
+    return next((names for names in fitting if len(set(names)) == len(nodes)), None)
 
 
 def _edge_attribute(hints, weight, distance) -> str | None:
@@ -96,7 +108,7 @@ def _without_text(name: str, values: list) -> list:
 
 
 def igraph_edges(g, *, weight, distance, coords, crs) -> EdgeTable:
-    """Vertex names, if any, become labels; and vertex ids, which igraph makes of the node ids of our GraphML."""
+    """Vertex names, if any, become labels; of a graph of ours also what igraph keeps of the nodes of networkx and of our GraphML."""
     if not (hasattr(g, "get_edgelist") and hasattr(g, "vs")):
         msg = f"from_igraph needs an igraph.Graph; got {type(g).__name__}"
         raise InputTypeError(msg)
@@ -112,7 +124,8 @@ def igraph_edges(g, *, weight, distance, coords, crs) -> EdgeTable:
         given = {key: g.vs[key] for key in axes if key in known}
         whole = len(given) == len(axes) and g.vcount() and not any(value is None for values in given.values() for value in values)
         places = _places(given) if whole else None
-    name = next((name for name in ("name", "id") if name in known and (name == "name" or LABELS_HINT in hints)), None)
+    own = ("_nx_name", "name", "id") if LABELS_HINT in hints else ("name",)
+    name = next((name for name in own if name in known and (name != "_nx_name" or g.vs[name] != list(range(g.vcount())))), None)
     weights = affinities(values, attribute, pairs, is_distance=distance is not None)
     labels = None if name is None else _labels(g.vs[name], hints)
     return EdgeTable(pairs, g.vcount(), weights, places, _crs(hints, crs, places), labels)
@@ -266,7 +279,10 @@ def signal_columns(graph, signals, *, name: str = "signal") -> dict[str, np.ndar
     if signals is None:
         return {}
     named = isinstance(signals, Mapping) and all(isinstance(key, str) and _is_column(value) for key, value in signals.items())
-    columns = {key: graph.aligned(key, values, missing_ok=True) for key, values in (signals if named else {name: signals}).items()}
+    columns = {
+        key: graph.aligned(key, values, missing_ok=True, one=True)
+        for key, values in (signals if named else {name: signals}).items()
+    }
     for key, values in columns.items():
         if values.ndim != 1:
             msg = f"{key} must be one value per node; got {shown(values)}; pass a dict of name -> (n,) for more"
@@ -350,7 +366,7 @@ def to_geopandas(graph, *, signals=None) -> tuple[Any, Any]:
     """(nodes, edges) as GeoDataFrames: points by label with the signals as columns, straight lines with source, target and weight.
 
     `Graph.from_geopandas(edges, nodes=nodes)` is the same graph. Of the lines alone it has the same edges, but no labels and, in general,
-    another order of nodes.
+    another order of nodes. That there are weights is said in `edges.attrs`, which parquet keeps and .gpkg does not: say weight="weight" after that.
     """
     pairs, weights = upper_edges(graph)
     if graph.coords is None:

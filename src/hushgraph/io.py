@@ -116,7 +116,7 @@ def write_graph(path, graph: Graph, *, for_osmnx: bool = False) -> Path:
     graph : Graph
     for_osmnx : bool
         Write .graphml that `osmnx.load_graphml` reads: values declared as text, and each edge in both directions. Other packages then read text
-        where they would read numbers. Labels must be integers, or else be asked for with node_dtypes={"osmid": str}.
+        where they would read numbers. Labels must be integers, since OSMnx reads nothing else.
 
     Examples
     --------
@@ -133,6 +133,9 @@ def write_graph(path, graph: Graph, *, for_osmnx: bool = False) -> Path:
     if choose("for_osmnx", for_osmnx, (True, False)) and kind != "graphml":
         msg = f"for_osmnx=True is for GraphML, which OSMnx reads; got {path.name}; choose a name that ends in .graphml"
         raise InputError(msg)
+    if for_osmnx and label_kind(graph.labels, "GraphML") == "text":
+        msg = "OSMnx reads labels that are integers only, and those of this graph are text; write it without {for_osmnx=True}, or relabel it"
+        raise InputError(Sentence(msg))
     pairs, weights = upper_edges(graph)
     kept = None if graph.is_unweighted else weights
     table = EdgeTable(pairs, graph.n, kept, graph.coords, graph.crs, graph.labels)

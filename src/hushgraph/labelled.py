@@ -52,10 +52,14 @@ def labels_and_values(name: str, values) -> tuple[list | None, Any]:
     return None, values
 
 
-def in_node_order(name: str, values, nodes: list) -> Any:
-    """Values with their rows in the order of `nodes`, by label where they have labels; unlabelled ones stay as they are."""
+def in_node_order(name: str, values, nodes: list, *, one: bool = False) -> Any:
+    """Values with their rows in the order of `nodes`, by label where they have labels; unlabelled ones stay as they are.
+
+    Where `one` signal is expected, a table with one column of values is one.
+    """
     labels, rows = labels_and_values(name, values)
-    return rows if labels is None else by_label(name, nodes, labels, rows)
+    ordered = rows if labels is None else by_label(name, nodes, labels, rows)
+    return ordered[:, 0] if one and labels is not None and ordered.ndim == 2 and ordered.shape[1] == 1 else ordered
 
 
 def in_form_of(model, nodes: list, values) -> Any:
@@ -116,10 +120,17 @@ def _refuse_riddles(name: str, values) -> None:
 
 
 def _node_dimension(array) -> str:
-    return "node" if "node" in array.dims else array.dims[0]
+    """The dimension "node", or the one along which a coordinate "node" lies, or the first."""
+    return "node" if "node" in array.dims else array.node.dims[0] if _has_node_coordinate(array) else array.dims[0]
+
+
+def _has_node_coordinate(array) -> bool:
+    return "node" in array.coords and array.coords["node"].ndim == 1
 
 
 def _dimension_labels(array) -> list | None:
+    if _has_node_coordinate(array):
+        return array.coords["node"].to_numpy().tolist()
     dimension = _node_dimension(array)
     return list(array.indexes[dimension]) if dimension in array.indexes else None
 
@@ -127,12 +138,17 @@ def _dimension_labels(array) -> list | None:
 def _columns_of(name: str, table) -> tuple[str, list[str]]:
     """(the column that names the nodes, the others)."""
     columns = list(table.column_names if hasattr(type(table), "column_names") else table.columns)
-    node = next((column for column in NODE_COLUMNS if column in columns), None)
-    if node is None or len(columns) < 2:
-        expected = "one that is called 'node', with the labels of the nodes, and at least one of values"
-        msg = f"{name} is a {type(table).__name__} with {len(columns)} columns; expected {expected}; rename it, or pass a plain array in node order"
+    found = [column for column in NODE_COLUMNS if column in columns]
+    kind = f"{name} is a {type(table).__name__} with"
+    if not found or len(columns) < 2:
+        names = " or ".join(map(repr, NODE_COLUMNS))
+        expected = f"one that is called {names}, with the labels of the nodes, and at least one of values"
+        msg = f"{kind} {len(columns)} columns; expected {expected}; rename it, or pass a plain array in node order"
         raise InputError(msg)
-    return node, [column for column in columns if column != node]
+    if len(found) > 1:
+        msg = f"{kind} several columns that may name the nodes: {', '.join(map(repr, found))}; drop all but one, or rename one that is a signal"
+        raise InputError(msg)
+    return found[0], [column for column in columns if column != found[0]]
 
 
 def _numbers_of(table) -> np.ndarray:

@@ -113,7 +113,7 @@ def plot_error(
     if not isinstance(result, Denoised):
         msg = f"result must be what denoise returned; got {type(result).__name__}"
         raise InputTypeError(msg)
-    error = graph.aligned("the expected error", result.expected_error(hops=hops), missing_ok=True)
+    error = graph.aligned("the expected error", result.expected_error(hops=hops), missing_ok=True, one=True)
     if error.ndim != 1:
         msg = f"a map shows the error of one signal, and this result holds {error.shape[1]}; draw a column of result.expected_error() with plot_graph_signal"
         raise InputError(msg)
@@ -212,7 +212,7 @@ def places(graph: Graph) -> np.ndarray:
 def _edge_values(graph: Graph, signal, *, missing_ok: bool = False) -> tuple[np.ndarray, np.ndarray]:
     """Ends (m, 2) and mean end value (m,) of every edge, ascending, so that large values are drawn last and missing ones first."""
     places(graph)
-    values = graph.align(on_host(signal), missing_ok=missing_ok)
+    values = graph.aligned("signal", on_host(signal), missing_ok=missing_ok, one=True)
     if values.ndim != 1:
         msg = f"a map shows one signal: expected ({graph.n},), got {values.shape}; pick a column"
         raise InputError(msg)

@@ -88,7 +88,9 @@ class Map:
     counted: DataFile | Path | None = field(default=None, repr=False)
 
     def __post_init__(self):
-        signals = {name: np.array(self.graph.aligned(name, values), dtype=np.float64) for name, values in self.signals.items()}
+        signals = {
+            name: np.array(self.graph.aligned(name, values, one=True), dtype=np.float64) for name, values in self.signals.items()
+        }
         for values in signals.values():
             values.flags.writeable = False
         object.__setattr__(self, "signals", MappingProxyType(signals))

@@ -28,7 +28,7 @@ RUN = b"hushgraph.run"  # what a part file says of itself
 def taken(work: Path, source, n: int, name: str) -> Path:
     """The file in the work folder that holds these values, safely on disk; `source` is an array, a .npy file or parquet files."""
     if not are_files(source):
-        source = checked_real_array(name, in_node_order(name, source, list(range(n))) if is_labelled(source) else source)
+        source = checked_real_array(name, in_node_order(name, source, list(range(n)), one=True) if is_labelled(source) else source)
         if source.shape != (n,):
             msg = f"{name} needs one value per node: expected ({n},), got {source.shape}"
             raise InputError(msg)
