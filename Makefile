@@ -8,7 +8,7 @@ RUN := $(VENV)/bin/python
 # processes that run the tests side by side
 WORKERS ?= 2
 
-.PHONY: demo test test-browser test-lowest docs lint bench bench-privacy bench-fused-lasso bench-estimators bench-files bench-distributed bench-scaling-model bench-explorer test-gpu bench-gpu estimators reproduce clean
+.PHONY: demo test test-browser test-lowest docs lint bench bench-privacy bench-fused-lasso bench-estimators bench-method bench-files bench-distributed bench-scaling-model bench-explorer test-gpu bench-gpu estimators reproduce clean
 
 demo: $(VENV)/.installed  ## a whole private release in a generated city: count, charge, noise, denoise, certificate, maps
 	$(RUN) -m hushgraph demo --out out/demo
@@ -66,6 +66,9 @@ bench-explorer: $(VENV)/.installed  ## a move of the explorer's slider on 10,000
 
 bench-estimators: $(VENV)/.installed  ## what each method gains and costs; results in benchmarks/results
 	$(RUN) benchmarks/estimators.py
+
+bench-method: $(VENV)/.installed  ## the numbers of docs/method.md: bounds on the spectrum, estimates of sigma, levels, expected errors
+	$(RUN) benchmarks/method.py
 
 estimators: $(VENV)/.installed  ## every method in the tables, on the data of HUSHGRAPH_DATA; tables and pictures of docs/estimators.md
 	$(RUN) -m hushgraph reproduce table-nyc table-nyc-newyear table-sf table-sf-dpw fig-candidates --methods all --out out/estimators

@@ -2,6 +2,7 @@
 
     make bench-privacy                          generated data; OpenDP from the benchmark environment
     HUSHGRAPH_DATA=... make bench-privacy       also a day of taxi pickups in San Francisco
+    python benchmarks/privacy.py --sections counting    one section alone, into benchmarks/results/privacy-counting.md
 
 Times are the best of several runs after a warm-up; ratios are taken inside one run. Writes Markdown to the screen and to
 benchmarks/results/privacy.md.
@@ -25,6 +26,7 @@ from hushgraph.privacy import Ledger, count_events, lattice_noise, release, simu
 
 METHOD = "sgwt_deep"  # of all that is denoised here
 SIGMA = 4.224678889326836
+CAPS = {"unit": "person", "adjacency": "add-remove", "max_nodes": 4, "max_per_node": 1}
 
 
 def opendp_noise(size: int):
@@ -66,15 +68,42 @@ def events_of(graph, n_events: int, n_people: int):
     return pandas.DataFrame({"person": people[rng.integers(0, n_people, n_events)], "lon": at[:, 0], "lat": at[:, 1]})
 
 
-def pipeline_table() -> list[str]:
+def million_events():
+    """(graph in degrees, events)."""
     planar = hg.datasets.city(10_000)
     place = planar.coords / 111_195 + [2.35, 48.85]
     rows, columns = planar.adjacency.tocoo().coords
     graph = hg.Graph.from_edges(np.stack([rows, columns], axis=1), n=planar.n, coords=place, crs="lonlat")
-    events = events_of(graph, 1_000_000, 200_000)
-    caps = {"unit": "person", "adjacency": "add-remove", "max_nodes": 4, "max_per_node": 1}
-    count = best_of(lambda: count_events(graph, events, **caps), repeats=3)
-    counts = count_events(graph, events, **caps)
+    return graph, events_of(graph, 1_000_000, 200_000)
+
+
+def counting_table() -> list[str]:
+    """The same events from memory and from a file; CPU seconds beside the wall clock, because other work slows only the latter."""
+    graph, events = million_events()
+    lines = [
+        f"| 1,000,000 events of 200,000 people, {graph.n:,} nodes | seconds | CPU seconds |",
+        "|---|---|---|",
+    ]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "events.csv"
+        events.to_csv(path, index=False)
+        size, found = path.stat().st_size / 1e6, []
+        for name, source in (("DataFrame, text ids, degrees", events), (f".csv file of {size:.0f} MB, the same events", path)):
+            wall, cpu = [], []
+            for _ in range(4):  # the first one is the warm-up
+                start, busy = time.perf_counter(), time.process_time()
+                counts = count_events(graph, source, **CAPS)
+                wall, cpu = [*wall, time.perf_counter() - start], [*cpu, time.process_time() - busy]
+            found.append(counts.counts)
+            lines.append(f"| `count_events` ({name}) | {min(wall[1:]):.2f} | {min(cpu[1:]):.2f} |")
+    assert abs(found[0].sum() - found[1].sum()) < 0.001 * found[0].sum()  # who is dropped beyond the cap is drawn
+    return [*lines, ""]
+
+
+def pipeline_table() -> list[str]:
+    graph, events = million_events()
+    count = best_of(lambda: count_events(graph, events, **CAPS), repeats=3)
+    counts = count_events(graph, events, **CAPS)
     with tempfile.TemporaryDirectory() as folder:
         os.environ["HUSHGRAPH_STATE"] = folder
         ledger = Ledger.create(
@@ -166,16 +195,27 @@ def day_tables(draws: int) -> list[str]:
     return lines
 
 
+SECTIONS = {
+    "noise": lambda draws: noise_table(),
+    "counting": lambda draws: counting_table(),
+    "pipeline": lambda draws: pipeline_table(),
+    "days": day_tables,
+}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--draws", type=int, default=3)
+    parser.add_argument("--sections", nargs="*", choices=list(SECTIONS), default=list(SECTIONS))
     arguments = parser.parse_args()
     lines = [f"{datetime.date.today().isoformat()}, {machine()}.", ""]
-    for table in (noise_table(), pipeline_table(), day_tables(arguments.draws)):
+    for name in arguments.sections:
+        table = SECTIONS[name](arguments.draws)
         print("\n".join(table), flush=True)
         lines += table
     RESULTS.mkdir(exist_ok=True)
-    (RESULTS / "privacy.md").write_text("\n".join(lines))
+    parts = [] if arguments.sections == list(SECTIONS) else arguments.sections
+    (RESULTS / f"{'-'.join(['privacy', *parts])}.md").write_text("\n".join(lines))
 
 
 if __name__ == "__main__":

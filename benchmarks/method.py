@@ -1,0 +1,212 @@
+"""The numbers of docs/method.md: bounds on the spectrum, estimates of sigma, a sigma that is too large, levels, expected errors.
+
+    python benchmarks/method.py                       generated data only
+    HUSHGRAPH_DATA=... python benchmarks/method.py    also Manhattan's streets and roads_1m
+
+Noise is drawn with numpy.random.default_rng(0), (1), ... Writes Markdown to the screen and to benchmarks/results/method-*.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import time
+import warnings
+from itertools import combinations
+from unittest import mock
+
+import networkx as nx
+import numpy as np
+from bench import RESULTS, real_roads
+from estimators import DATA, SIGMAS, table
+from scipy.spatial import Delaunay
+
+import hushgraph as hg
+from hushgraph import risk, spectrum
+from hushgraph.experiments.stage import machine
+
+# ---- the bound on the spectrum -----------------------------------------------------------------------------------------
+
+
+def cliques_in_a_chain(count: int, size: int):
+    """Complete graphs, the last node of each linked to the first one of the next."""
+    inside = np.array(list(combinations(range(size), 2)))
+    edges = [inside + size * k for k in range(count)]
+    links = np.array([(size * k - 1, size * k) for k in range(1, count)])
+    return hg.Graph.from_edges(np.concatenate([*edges, links]), n=count * size)
+
+
+def mesh(n: int):
+    """Delaunay triangles of random points; every edge weighs 1."""
+    corners = Delaunay(np.random.default_rng(0).random((n, 2))).simplices
+    edges = np.sort(np.concatenate([corners[:, [0, 1]], corners[:, [0, 2]], corners[:, [1, 2]]]), axis=1)
+    return hg.Graph.from_edges(np.unique(edges, axis=0), n=n)
+
+
+def lattice(rows: int, columns: int):
+    """A grid with one diagonal in every square: six neighbours inside."""
+    at = np.arange(rows * columns).reshape(rows, columns)
+    pairs = (at[:, :-1], at[:, 1:]), (at[:-1], at[1:]), (at[:-1, :-1], at[1:, 1:])
+    return hg.Graph.from_edges(np.concatenate([np.stack([a.ravel(), b.ravel()], axis=1) for a, b in pairs]), n=at.size)
+
+
+def graphs():
+    """(name, graph)."""
+    yield "complete", hg.Graph.from_edges(np.array(list(combinations(range(300), 2))), n=300)
+    yield "triangular lattice, 100 x 100", lattice(100, 100)
+    yield "image, 100 x 100, 8 neighbours", hg.Graph.from_image((100, 100), neighbours=8)
+    yield "Delaunay mesh of random points", mesh(10_000)
+    yield "random geometric", hg.datasets.random_geometric(5000)
+    yield "generated city", hg.datasets.city(5000)
+    yield "Barabasi-Albert, 3 edges per new node", hg.Graph.from_networkx(nx.barabasi_albert_graph(5000, 3, seed=1))
+    yield "50 complete graphs of 100 in a chain", cliques_in_a_chain(50, 100)
+    if DATA is not None:
+        yield "Manhattan (OSM)", hg.datasets.manhattan().graph
+    yield from real_roads()
+
+
+def spectrum_table(quick: bool) -> list[str]:
+    rows = []
+    for name, graph in graphs():
+        graph.spectrum()  # compiles
+        graph.forget()
+        graph.layout("combinatorial")  # the order of the rows, which every transform needs
+        cpu = time.process_time()
+        graph.spectrum()
+        cpu = time.process_time() - cpu
+        found = graph.spectrum(tolerance=1e-6)
+        (matrix, diagonal), layout = graph.symmetric_parts("combinatorial"), graph.layout("combinatorial")
+        ordered = diagonal[layout.order]
+        with mock.patch.object(spectrum, "PLAIN_PRODUCTS", spectrum.PRODUCTS):
+            plain = spectrum.signless_quotients(layout, matrix, ordered, largest=ordered.max()).min()
+        upper, signless = found.lambda_upper / found.lambda_max, plain / found.lambda_max
+        rows.append([name, f"{graph.n:,}", f"{found.lambda_max:.4g}", f"{upper:.3f}", f"{signless:.3f}", f"{cpu:.2f}"])
+    head = ["graph", "nodes", "lambda_max", "lambda_upper / lambda_max", "with P = 0 only", "`graph.spectrum()`, CPU seconds"]
+    return [
+        "**Bounds on the spectrum**: lambda_max to 1e-6; CPU seconds are of all threads, at the default 1e-3",
+        "",
+        *table(head, rows),
+    ]
+
+
+# ---- sigma -------------------------------------------------------------------------------------------------------------
+
+
+def noise_cases():
+    """(signal, graph, truth, sigmas)."""
+    city, grid, small = hg.datasets.city(5000), hg.datasets.grid(60, 60), hg.datasets.city(300)
+    yield "diffused spikes, city", city, hg.bernoulli_signal(city, p=0.01, k=4), (2,)
+    yield "hotspot counts (15,000), the same city", city, hg.hotspot_counts(city).astype(float), (1, 5, 20)
+    yield "smooth, the same city", city, hg.smooth_signal(city), (1,)
+    yield "step of 10, grid", grid, np.where(np.arange(grid.n) < grid.n // 2, 0.0, 10.0), (2,)
+    yield "white noise of 1 as the signal, the same grid", grid, np.random.default_rng(100).normal(size=grid.n), (1,)
+    yield "noise alone, small city", small, np.zeros(small.n), (1,)
+    if DATA is not None:
+        found = hg.datasets.manhattan()
+        yield "taxi pickups of 2013-11-18, 16:00-16:51, Manhattan (OSM)", found.graph, found.signals["f_matched"], (*SIGMAS, 1)
+
+
+def noise_table(quick: bool) -> list[str]:
+    rows, draws = [], 2 if quick else 10
+    for name, graph, clean, sigmas in noise_cases():
+        alone, bounded = [], []
+        for sigma in sigmas:
+            draw = [clean + np.random.default_rng(k).normal(0, sigma, graph.n) for k in range(draws)]
+            bounded.append(np.mean([hg.estimate_sigma(graph, y) for y in draw]) / sigma)
+            with mock.patch.object(risk, "_upper_sigma", return_value=np.inf):
+                alone.append(np.mean([hg.estimate_sigma(graph, y) for y in draw]) / sigma)
+        columns = ([f"{value:.2f}" for value in values] for values in (alone, bounded))
+        rows.append([name, f"{graph.n:,}", " / ".join(map(str, sigmas)), *(" / ".join(column) for column in columns)])
+    head = ["signal", "nodes", "sigma", "finest scale alone", "with the bounds of the others"]
+    return [f"**Estimates of sigma**: mean of `estimate_sigma` over the true sigma, {draws} draws", "", *table(head, rows)]
+
+
+def too_large_table(quick: bool) -> list[str]:
+    graph = hg.datasets.city(5000)
+    clean, draws = hg.bernoulli_signal(graph, p=0.01, k=4), 1 if quick else 5
+    given, rows = (2.0, 2.2, 2.5, 3.0, 4.0), []
+    for method in ("auto", "sgwt_sure"):
+        noticed = []
+        for sigma in given:
+            noisy = [clean + np.random.default_rng(k).normal(0, 2, graph.n) for k in range(draws)]
+            found = [hg.denoise(graph, y, sigma=sigma, method=method).details["sigma_too_large"][0] for y in noisy]
+            noticed.append(f"{sum(found)} of {draws}")
+        rows.append([method, *noticed])
+    return [
+        f"**A sigma that is too large**: diffused spikes on a generated city of {graph.n:,} nodes, true sigma 2; draws that are noticed",
+        "",
+        *table(["sigma given", *given], rows),
+    ]
+
+
+# ---- levels, expected errors -------------------------------------------------------------------------------------------
+
+
+def level_table(quick: bool) -> list[str]:
+    city, grid = hg.datasets.city(2000), hg.datasets.grid(50, 50)
+    cases = (
+        ("hotspot counts, generated city", city, hg.hotspot_counts(city, total=3 * city.n).astype(float), (2, 5, 15)),
+        ("piecewise constant, grid", grid, hg.piecewise_constant_signal(grid), (1, 2, 5)),
+    )
+    rows, draws = [], 1 if quick else 5
+    for name, graph, clean, sigmas in cases:
+        for method in ("sgwt_sure", "auto"):
+            losses = []
+            for sigma in sigmas:
+                pairs = []
+                for k in range(draws):
+                    noisy = clean + np.random.default_rng(k).normal(0, sigma, graph.n)
+                    level = noisy.mean()
+                    as_it_is = hg.denoise(graph, noisy, sigma=sigma, method=method).signal
+                    centred = hg.denoise(graph, noisy - level, sigma=sigma, method=method).signal + level
+                    pairs.append(hg.snr(clean, centred) - hg.snr(clean, as_it_is))
+                losses.append(f"{np.mean(pairs):+.2f}")
+            rows.append([name, f"{graph.n:,}", method, " / ".join(map(str, sigmas)), " / ".join(losses)])
+    text = f"**Centring signals that are not far from 0**: what taking out the mean first adds to the SNR, in dB, mean of {draws} draws"
+    return [text, "", *table(["signal", "nodes", "method", "sigma", "gain, dB"], rows)]
+
+
+def expected_table(quick: bool) -> list[str]:
+    graph = hg.datasets.city(1500)
+    clean, draws, rows = hg.hotspot_counts(graph).astype(float), 2 if quick else 12, []
+    for sigma in (5.0, 15.0):
+        squares = []
+        for k in range(draws):
+            noisy = clean + np.random.default_rng(k).normal(0, sigma, graph.n)
+            result = hg.denoise(graph, noisy, sigma=sigma, nonnegative=True)
+            squares.append([np.mean(result.expected_error() ** 2), np.mean((result.signal - clean) ** 2)])
+        expected, true = np.mean(squares, axis=0)
+        ratios = np.divide(*np.transpose(squares))
+        rows.append(
+            [sigma, f"{expected:.3f}", f"{true:.3f}", f"{expected / true:.3f}", f"{ratios.min():.2f} to {ratios.max():.2f}"]
+        )
+    head = ["sigma", "expected squared error", "true squared error", "ratio", "ratio of single draws"]
+    text = f"**Expected errors** of `auto`, nonnegative: hotspot counts (15,000) on a generated city of {graph.n:,} nodes, means over {draws} draws"
+    return [text, "", *table(head, rows)]
+
+
+SECTIONS = {
+    "spectrum": spectrum_table,
+    "noise": noise_table,
+    "too-large": too_large_table,
+    "level": level_table,
+    "expected": expected_table,
+}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="few draws: shows that it runs; writes no file")
+    parser.add_argument("--sections", nargs="*", choices=list(SECTIONS), default=list(SECTIONS))
+    arguments = parser.parse_args()
+    warnings.simplefilter("ignore")  # of sigmas that are meant to be wrong
+    for name in arguments.sections:
+        made = f"{datetime.date.today().isoformat()}, {machine()}; `python benchmarks/method.py --sections {name}`"
+        lines = [made, "", *SECTIONS[name](arguments.quick)]
+        print("\n".join(lines), flush=True)
+        if not arguments.quick:
+            (RESULTS / f"method-{name}.md").write_text("\n".join(lines))
+
+
+if __name__ == "__main__":
+    main()
