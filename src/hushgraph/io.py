@@ -134,8 +134,8 @@ def write_graph(path, graph: Graph, *, for_osmnx: bool = False) -> Path:
         msg = f"for_osmnx=True is for GraphML, which OSMnx reads; got {path.name}; choose a name that ends in .graphml"
         raise InputError(msg)
     if for_osmnx and label_kind(graph.labels, "GraphML") == "text":
-        msg = "OSMnx reads labels that are integers only, and those of this graph are text; write it without {for_osmnx=True}, or relabel it"
-        raise InputError(Sentence(msg))
+        msg = "OSMnx reads labels that are integers only, and those of this graph are text; write it without for_osmnx=True, or relabel it"
+        raise InputError(msg)
     pairs, weights = upper_edges(graph)
     kept = None if graph.is_unweighted else weights
     table = EdgeTable(pairs, graph.n, kept, graph.coords, graph.crs, graph.labels)
