@@ -15,6 +15,7 @@ from typing import Any, Literal
 import numpy as np
 
 from hushgraph._errors import InputTypeError
+from hushgraph._geodesy import planar_coords
 from hushgraph.checks import checked_count, shown
 from hushgraph.graph import Graph
 from hushgraph.names import PADDING
@@ -31,7 +32,6 @@ _SHOWN_PER_REASON = 3
 _SAMPLE_PER_CHUNK, _SAMPLE = 2_000, 20_000  # rows that hints are made from
 _MANY, _SOME = 0.5, 0.05  # shares of the rows from which on a hint is given
 _FEW_IDS = 10  # so few ids may well be people who are numbered in the order of how often they come
-_METRES_PER_DEGREE = 111_195.0
 PRIVATE = "Private, not for publication: what counting would make of these events. Nothing was charged, nothing was written."
 ADVICE = (
     "Mend the file or the names of its columns with this. Do not choose the graph, the windows, the bounds or epsilon by it: a "
@@ -385,10 +385,7 @@ def _width(graph: Graph) -> float:
     assert graph.coords is not None
     if not graph.n:
         return 1.0
-    extent = np.ptp(graph.coords, axis=0).astype(float)
-    if graph.crs == "lonlat":
-        extent = extent * _METRES_PER_DEGREE * [np.cos(np.radians(graph.coords[:, 1].mean())), 1.0]
-    return max(float(extent.max()), 1e-9)
+    return max(float(np.ptp(planar_coords(graph.coords, graph.crs), axis=0).max()), 1e-9)
 
 
 _FORMS = {
