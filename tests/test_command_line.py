@@ -704,7 +704,7 @@ def test_words_do_not_depend_on_the_events(town, tmp_path, monkeypatch):
         (folder / "trips.csv").write_text("\n".join(rows))
         Ledger.create(folder / "budget.db", dataset="trips", unit="person", adjacency="add-remove", epsilon=2, delta=1e-6)
         done = good(*releasing(town, folder / "budget.db", folder / "out", events=folder / "trips.csv"))
-        texts.append((done.stdout.replace(str(folder), ""), done.stderr))
+        texts.append(tuple(text.replace(str(folder), "") for text in (done.stdout, done.stderr)))
     assert texts[0] == texts[1]
 
 
