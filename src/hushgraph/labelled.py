@@ -37,7 +37,7 @@ def labels_and_values(name: str, values) -> tuple[list | None, Any]:
     >>> labels_and_values("signal", [2.0, 1.0])
     (None, [2.0, 1.0])
     """
-    _refuse_riddles(name, values)
+    _refuse_unusable_kinds(name, values)
     if isinstance(values, Mapping):
         return list(values), checked_real_array(name, list(values.values()))
     if _has_index(values):
@@ -106,7 +106,7 @@ def _is_column_table(values) -> bool:
     return hasattr(kind, "column_names") or (hasattr(kind, "columns") and not hasattr(kind, "index"))
 
 
-def _refuse_riddles(name: str, values) -> None:
+def _refuse_unusable_kinds(name: str, values) -> None:
     kind = type(values).__name__
     if hasattr(type(values), "data_vars"):
         msg = f"{name} is a {kind} of {len(values.data_vars)} variables; pass one of them, {name}['...'], or {name}.to_dataframe()"

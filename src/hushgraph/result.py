@@ -20,7 +20,7 @@ from hushgraph.interop import node_names
 from hushgraph.labelled import in_form_of, labels_and_values, pandas_module
 
 HOPS = 16
-IMPOSSIBLE = 3.0  # standard errors below 0 from which on a risk proves that sigma is too large
+IMPOSSIBLE = 3.0  # a risk of more than this many standard errors below 0 is no basis for an error
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,7 +203,7 @@ class TypicalError(NamedTuple):
     def of(cls, risk: float, risk_se: float, count: float) -> TypicalError:
         """From the estimated total squared error of `count` values; that may fall below 0, an error may not.
 
-        An estimate that lies IMPOSSIBLE standard errors below 0 says nothing about the error: the sigma behind it is too large.
+        An estimate of more than IMPOSSIBLE standard errors below 0 says nothing about the error: sigma is too large, or there is hardly any signal.
 
         >>> TypicalError.of(100.0, 10.0, 25), TypicalError.of(-5.0, 100.0, 25)
         (TypicalError(size=2.0, is_bound=False), TypicalError(size=2.0, is_bound=True))
