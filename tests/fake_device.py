@@ -9,9 +9,11 @@ from types import ModuleType, SimpleNamespace
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from hushgraph import arrays, device_thresholds, gated, risk, sure_bins
+from hushgraph import arrays, device_thresholds, gated, risk
+from hushgraph.core import _loops
 from hushgraph.kernels import cpu, gpu
 from hushgraph.shrink import james_stein
+from hushgraph.sure_bins import BINS, FINER, WORDS
 
 _WHOLE = ("sum", "min", "max", "mean", "any", "all", "cumsum", "reshape", "ravel", "copy", "astype", "view", "repeat", "var")
 
@@ -149,20 +151,20 @@ class _Rows:
 
 def _cells(x, g, scale, variance, beta):
     x, g, scale = (None if part is None else np.asarray(inside(part), dtype=np.float64) for part in (x, g, scale))
-    known, cells, members = np.zeros((len(x), 7)), np.zeros((len(x), sure_bins.BINS * sure_bins.FINER, 5)), [np.zeros((4, 0))]
+    known, cells, members = np.zeros((len(x), 7)), np.zeros((len(x), BINS * FINER, 5)), [np.zeros((4, 0))]
     for j in range(len(x)):
-        z = sure_bins.sizes(x[j], None if scale is None else scale[j])
-        top, *sizes = sure_bins.extremes(z, x[j], g[j])
+        z = _loops.scaled_sizes(x[j], None if scale is None else scale[j])
+        top, *sizes = _loops.extremes(z, x[j], g[j])
         known[j, 0] = top
         if top > 0:
-            lowest, units = sure_bins.lowest_bin(top), sure_bins.units_of(*sizes)
-            sums = np.zeros((sure_bins.BINS, sure_bins.WORDS), np.int64)
-            sure_bins.add_to_bins(z, x[j], g[j], lowest, units, beta, sums)
-            slots, bins, inside_bins = sure_bins.open_bins(sums, lowest, units, variance, beta)
-            finer = np.zeros((len(bins), sure_bins.FINER, sure_bins.WORDS), np.int64)
-            sure_bins.add_to_finer(z, x[j], g[j], lowest, slots, units, beta, finer)
-            own, cell_of = sure_bins.open_cells(bins, inside_bins, finer, lowest, units, variance, beta)
-            numbers = sure_bins.cell_numbers(z, lowest, slots, cell_of)
+            lowest, units = _loops.lowest_bin(top), _loops.units_of(*sizes)
+            sums = np.zeros((BINS, WORDS), np.int64)
+            _loops.add_to_bins(z, x[j], g[j], lowest, units, beta, sums)
+            slots, bins, inside_bins = _loops.open_bins(sums, lowest, units, variance, beta)
+            finer = np.zeros((len(bins), FINER, WORDS), np.int64)
+            _loops.add_to_finer(z, x[j], g[j], lowest, slots, units, beta, finer)
+            own, cell_of = _loops.open_cells(bins, inside_bins, finer, lowest, units, variance, beta)
+            numbers = _loops.cell_numbers(z, lowest, slots, cell_of)
             known[j, 1:6], cells[j, : len(own)] = (len(bins), *inside_bins, len(own)), own
             members.append(np.stack([numbers, z, x[j], g[j]])[:, numbers >= 0])
         known[j, 6] = sum(part.shape[1] for part in members)

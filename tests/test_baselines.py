@@ -5,7 +5,6 @@ Statistical tests are two-sided z-tests with a false-alarm rate of 1e-6 at fixed
 
 from fractions import Fraction
 
-import numba
 import numpy as np
 import pytest
 from hypothesis import example, given
@@ -16,6 +15,7 @@ from scipy.sparse import csgraph
 
 import hushgraph as hg
 from hushgraph.chains import chain_scores
+from hushgraph.core import use_threads
 from hushgraph.total_variation import Arcs, minimise
 
 from .strategies import graphs, signal_on
@@ -133,12 +133,8 @@ def test_scores_are_those_of_the_solutions_whatever_the_threads():
     y, truth, penalties = rng.normal(size=5000), rng.normal(size=5000), np.geomspace(0.1, 100, 12)
     orders = np.stack([rng.permutation(5000) for _ in range(3)])
     scores = chain_scores(y, orders, penalties, truth=truth)
-    cores = numba.get_num_threads()
-    try:
-        numba.set_num_threads(1)
+    with use_threads(1):
         np.testing.assert_array_equal(chain_scores(y, orders, penalties, truth=truth), scores)
-    finally:
-        numba.set_num_threads(cores)
     mean, pieces = np.zeros((12, 5000)), np.zeros(12)
     for order in orders:
         solutions = hg.fused_lasso_path(y[order], penalties)

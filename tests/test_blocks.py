@@ -4,7 +4,6 @@ Statistical tests are two-sided z-tests at a fixed seed with the false-alarm rat
 must also reject, of a negative control that is a little wrong.
 """
 
-import numba
 import numpy as np
 import pytest
 from hypothesis import given
@@ -13,6 +12,7 @@ from scipy import sparse, stats
 
 import hushgraph as hg
 from hushgraph.blocks import SIZES, apply_block_thresholds, block_jacobian, block_mixture, block_thresholds
+from hushgraph.core import thread_count, use_threads
 from hushgraph.neighbourhoods import block_partition
 from hushgraph.risk import probes
 from hushgraph.transform import forward, inverse
@@ -333,12 +333,11 @@ def test_bits_do_not_depend_on_threads():
     frame = hg.chebyshev_frame(graph)
     F = hg.analyze(frame, np.random.default_rng(0).normal(size=graph.n))
     bands, weights = probed(frame, 1)
-    found, cores = [], numba.get_num_threads()
-    for count in {1, cores}:
-        numba.set_num_threads(count)
-        moved = block_jacobian(F, block_partition(graph, size=8), 0.1, bands)
-        found.append((*block_mixture(frame, F, bands, weights, 1.0), moved))
-    numba.set_num_threads(cores)
+    found = []
+    for count in {1, thread_count()}:
+        with use_threads(count):
+            moved = block_jacobian(F, block_partition(graph, size=8), 0.1, bands)
+            found.append((*block_mixture(frame, F, bands, weights, 1.0), moved))
     for one, other in zip(found[0], found[-1], strict=True):
         np.testing.assert_array_equal(one, other)
 

@@ -45,7 +45,8 @@ def test_product_refuses_what_does_not_fit():
         hg.datasets.path(0)
 
 
-@pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0])
+@pytest.mark.long
+@pytest.mark.parametrize("epsilon", [0.5, 2.0])
 def test_a_day_together_beats_hour_by_hour(day, epsilon):
     """Over two draws, on both of them."""
     graph, truth = day
@@ -55,6 +56,7 @@ def test_a_day_together_beats_hour_by_hour(day, epsilon):
         assert hg.snr(truth.ravel(), together.signal.ravel()) > hg.snr(truth.ravel(), alone.signal.ravel())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("epsilon", [0.2, 1.0])
 def test_risk_of_a_day(day, epsilon):
     """Mean of (error - risk) / risk_se over four draws: optimistic, but by less than two; and the map is never much worse than none at all.
@@ -62,17 +64,16 @@ def test_risk_of_a_day(day, epsilon):
     At twice the noise it claims, the same estimate is far off (negative control).
     """
     graph, truth = day
-    scores, wrong, shares = [], [], []
+    scores, shares = [], []
     for seed in range(4):
         noisy = simulate(graph, truth, epsilon=epsilon, delta=1e-6, sensitivity_squared=4, seed=seed)
         result = hg.denoise(graph, noisy, columns="path")
         error = np.sum((result.signal - truth) ** 2)
         scores.append((error - result.risk) / result.risk_se)
         shares.append(error / np.sum(truth**2))
-        other = hg.denoise(graph, noisy.values, sigma=noisy.noise_level / 2, columns="path")
-        wrong.append((np.sum((other.signal - truth) ** 2) - other.risk) / other.risk_se)
     assert -1.5 < np.mean(scores) < 2
-    assert abs(np.mean(wrong)) > 10
+    other = hg.denoise(graph, noisy.values, sigma=noisy.noise_level / 2, columns="path")
+    assert abs(np.sum((other.signal - truth) ** 2) - other.risk) > 10 * other.risk_se
     assert max(shares) < 1.3
     assert result.expected_error().shape == truth.shape
 

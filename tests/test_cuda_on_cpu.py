@@ -9,9 +9,9 @@ import pytest
 
 import hushgraph as hg
 from hushgraph import device_thresholds
+from hushgraph.core import _loops
 from hushgraph.kernels import cpu, gpu, reference
 from hushgraph.risk import probes
-from hushgraph.sure_bins import least_sure
 
 from . import cuda_on_cpu, fake_device
 from .test_kernels_agree import WEIGHTS, weighted_like
@@ -160,14 +160,14 @@ def test_thresholds_have_the_bits_of_the_processor(cp, monkeypatch, kind, scaled
     beta, scale = (1.0 if kind == "smooth" else 2.0), np.random.default_rng(1).uniform(0.3, 2, x.shape) if scaled else None
     if scale is not None:
         scale[:, ::11] = 0.0
-    here = least_sure(x, g, scale, 1.0, beta)
+    here = _loops.least_sure(x, g, scale, 1.0, beta)
     rows = ROWS(cp.asarray(x), cp.asarray(g), None if scale is None else cp.asarray(scale), 1.0, beta)
     found, searched = rows.search()
     np.testing.assert_array_equal(found[searched], here[searched])
     assert searched.all() == (
         kind not in (("spike",) if many == 0 else ("ties", "spike"))
     )  # cells of very many values go to the host
-    np.testing.assert_array_equal(device_thresholds.least_of_rows(*rows.cells_and_members(), 1.0, beta), here)
+    np.testing.assert_array_equal(_loops.least_of_rows(*rows.cells_and_members(), 1.0, beta), here)
 
 
 def test_a_card_with_little_shared_memory(cp, monkeypatch):

@@ -618,7 +618,7 @@ def test_a_graph_forgets_what_was_worked_out():
             np.array([graph.lambda_max, graph.lambda_upper]),
         ]
 
-    work(hg.datasets.city(300))  # compiles, imports
+    work(hg.datasets.city(300))  # imports
     graph = hg.datasets.city(4000)
     gc.collect()
     tracemalloc.start()

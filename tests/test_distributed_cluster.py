@@ -25,7 +25,10 @@ distributed = pytest.importorskip("distributed")
 pytest.importorskip("pyarrow")
 from . import distributed_deaths  # noqa: E402 - it imports distributed
 
-pytestmark = pytest.mark.filterwarnings("ignore")  # those of other packages, on ports and on threads that end late
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.filterwarnings("ignore"),
+]  # warnings of other packages, on ports and on threads that end late
 
 
 @pytest.fixture(scope="module")
@@ -201,7 +204,7 @@ def peak_of(code, folder):
 def test_memory_stays_below_the_cap(tmp_path):
     """One process prepares and denoises, partition after partition, below a cap that the whole graph in memory does not keep."""
     pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    cap, side = 780_000_000, 1300
+    cap, side = 330_000_000, 1300
     node = np.arange(side * side, dtype=np.int32).reshape(side, side)
     ends = [np.concatenate([one.ravel(), other.ravel()]) for one, other in ((node[:, :-1], node[:-1]), (node[:, 1:], node[1:]))]
     pq.write_table(pa.table({"source": ends[0], "target": ends[1]}), tmp_path / "edges.parquet", row_group_size=200_000)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import functools
 import pickle
 import re
 from pathlib import Path
@@ -238,11 +239,14 @@ def test_faults_of_sentences_are_found(source, fault):
     assert [words for _, words in faults_in(source) if fault in words]
 
 
-def every_reference():
+@functools.cache
+def every_reference() -> tuple[str, ...]:
+    found = []
     for path in SOURCES:
         for _, template, _ in sentences_in(path.read_text()):
             fields = re.findall(r"\{(.*?)\}", template or "")
-            yield from (field for field in fields if field[:1] not in ("", ":", "!"))
+            found.extend(field for field in fields if field[:1] not in ("", ":", "!"))
+    return tuple(found)
 
 
 @pytest.mark.parametrize("command", COMMANDS)

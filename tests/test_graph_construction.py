@@ -17,6 +17,7 @@ import hushgraph as hg
 from hushgraph import spectrum
 from hushgraph.graph import Graph
 from hushgraph.kernels import cpu
+from hushgraph.partition import count_scales
 
 from .strategies import LAPLACIANS, graphs, signal_on
 
@@ -638,7 +639,7 @@ def triangular_lattice(rows, columns):
 
 SHARP = {
     "complete": (lambda: Graph.from_scipy(np.ones((300, 300)) - np.eye(300)), 300.0, 1.0001),
-    "complete beside isolated nodes": (lambda: Graph.from_edges(np.argwhere(np.triu(np.ones((90, 90)), 1)), n=5000), 90.0, 1.0001),
+    "complete beside isolated nodes": (lambda: Graph.from_edges(np.argwhere(np.triu(np.ones((90, 90)), 1)), n=1200), 90.0, 1.0001),
     "triangular lattice": (lambda: triangular_lattice(60, 50), 9.0, 1.0001),
     "weighted triangular lattice": (lambda: Graph.from_scipy(0.3 * triangular_lattice(60, 50).adjacency), 2.7, 1.0001),
     "image": (lambda: Graph.from_image((50, 60), neighbours=8), 12.0, 13 / 12 * 1.0001),
@@ -684,7 +685,8 @@ def test_what_triangles_take_out_is_a_positive_semidefinite_matrix(monkeypatch):
     layout = layouts[0]
     columns = np.empty((graph.n, graph.n))
     for unit, column in zip(np.eye(graph.n), columns, strict=True):
-        cpu.signless_product(layout, unit, column)
+        column[:] = unit
+        cpu.signless_powers(layout, column, np.zeros(graph.n), 1.0, 1)
     raised = np.empty_like(columns)
     raised[np.ix_(layout.order, layout.order)] = columns
     assert np.array_equal(raised, raised.T)
@@ -764,3 +766,17 @@ def test_without_edges_the_spectrum_is_zero(kind, n):
     spectrum = Graph.from_edges([], n=n).spectrum(kind)
     assert (spectrum.lambda_max, spectrum.lambda_upper) == (0.0, 0.0)
     assert (spectrum.lambda_max_from, spectrum.lambda_upper_from) == ("no edges", "no edges")
+
+
+@pytest.mark.parametrize("base", [1.5, 2.0, 3.0])
+def test_the_number_of_scales_is_that_of_the_whole_search(base, monkeypatch):
+    """It ends once the number is certain, and is not repeated."""
+    searches = []
+    real = spectrum.largest_eigenvalue
+    monkeypatch.setattr(spectrum, "largest_eigenvalue", lambda *a, **k: searches.append(k) or real(*a, **k))
+    for make in (lambda: hg.datasets.city(2000), lambda: hg.datasets.grid(40, 50), lambda: hg.datasets.random_geometric(900)):
+        searches.clear()
+        graph, other = make(), make()
+        expected = count_scales(other.lambda_max, base=base)
+        assert [hg.chebyshev_frame(graph, base=base, degree=20).n_scales for _ in range(3)] == [expected] * 3
+        assert len(searches) == 2, "one for each graph"

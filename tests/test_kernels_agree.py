@@ -1,19 +1,15 @@
 """Every kernel against the plain recurrence: all degrees, scales, weights and shapes of graph, and the same bits on any threads."""
 
 import functools
-import os
-import subprocess
-import sys
 import threading
-from contextlib import contextmanager
 
-import numba
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import hushgraph as hg
+from hushgraph.core import use_threads
 from hushgraph.graph import Graph
 from hushgraph.kernels import cpu, reference
 
@@ -91,8 +87,8 @@ def assert_moments_agree(layout, truth, theta, x, scale):
     count = theta.shape[1]
     bands, moments = cpu.forward_with_moments(layout, theta, x, scale, n_moments=count)
     assert np.array_equal(bands, cpu.forward(layout, theta, x, scale))
-    terms = reference.forward(truth, np.eye(count), x.astype(np.float64), scale)
-    expected = np.einsum("mn,mkn->mk", x.astype(np.float64), terms)
+    signals = x.T.astype(np.float64)
+    expected = np.stack([np.sum(signals * term, axis=0) for term in reference.terms_of(truth, signals, scale, count)], axis=1)
     room = 1e-12 if x.dtype == np.float64 else 1e-4
     np.testing.assert_allclose(moments, expected, rtol=0, atol=room * max(count, 10) * np.abs(expected).max(initial=1e-300))
     alone = [cpu.forward_with_moments(layout, theta, one[None], scale, n_moments=count)[1][0] for one in x]
@@ -126,16 +122,6 @@ def small_world(n, *, seed=0):
     rng = np.random.default_rng(seed)
     ring = np.stack([np.arange(n), (np.arange(n) + 1) % n], axis=1)
     return Graph.from_edges(np.concatenate([ring, rng.integers(0, n, (n, 2))]), n=n)
-
-
-@contextmanager
-def threads(count):
-    before = numba.get_num_threads()
-    numba.set_num_threads(count)
-    try:
-        yield
-    finally:
-        numba.set_num_threads(before)
 
 
 @functools.cache
@@ -272,6 +258,7 @@ def sweeps_on_two_threads(graph):
     return len(graph.layout("combinatorial").blocks) - 1 >= 2 * 4 * cpu.STEPS
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("weights", WEIGHTS)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize(("degree", "signals"), [(25, 1), (13, 3)])
@@ -282,6 +269,7 @@ def test_large_graph_with_wavefronts_on_several_threads(weights, dtype, degree, 
     assert_kernels_agree(graph, degree=degree, n_scales=2, dtype=dtype, signals=signals)
 
 
+@pytest.mark.long
 def test_large_graph_of_uneven_levels_on_several_threads():
     widths = np.random.default_rng(0).choice([1, 30, 900, 1024, 1100, 4000], 180)
     graph = layered([1, *widths])
@@ -322,15 +310,12 @@ def test_batches_of_large_graphs_equal_loops(name, columns, dtype):
 
 # ---- threads ------------------------------------------------------------------------------------------------------
 
-needs_two_threads = pytest.mark.skipif(numba.config.NUMBA_NUM_THREADS < 2, reason="there is only one thread")
-
 
 def on_threads(count, call):
-    with threads(count):
+    with use_threads(count):
         return call()
 
 
-@needs_two_threads
 @pytest.mark.parametrize("name", ["roads", "tangled"])
 @pytest.mark.parametrize("weights", ["unweighted", "weighted"])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -340,22 +325,20 @@ def test_transforms_have_the_same_bits_on_any_number_of_threads(name, weights, d
     frame = hg.chebyshev_frame(graph, degree=25)
     x = signal_on(graph, columns=columns).astype(dtype)
     F = np.random.default_rng(1).normal(size=(frame.n_scales, *x.shape)).astype(dtype)
-    one, two = (on_threads(k, lambda: (hg.analyze(frame, x), hg.synthesize(frame, F))) for k in (1, 2))
+    one, two = (on_threads(k, lambda: (hg.analyze(frame, x), hg.synthesize(frame, F))) for k in (1, 3))
     np.testing.assert_array_equal(one[0], two[0])
     np.testing.assert_array_equal(one[1], two[1])
 
 
-@needs_two_threads
 def test_spectrum_has_the_same_bits_on_any_number_of_threads():
-    spectra = [on_threads(k, Graph.from_scipy(large("roads").adjacency).spectrum) for k in (1, 2)]
+    spectra = [on_threads(k, Graph.from_scipy(large("roads").adjacency).spectrum) for k in (1, 3)]
     assert spectra[0] == spectra[1]
 
 
-@needs_two_threads
 def test_denoise_has_the_same_bits_on_any_number_of_threads():
     roads = large("roads")
     noisy = 5 * np.sin(roads.coords[:, 0] / 50) + signal_on(roads)
-    one, two = (on_threads(k, lambda: hg.denoise(Graph.from_scipy(roads.adjacency), noisy, sigma=1.0)) for k in (1, 2))
+    one, two = (on_threads(k, lambda: hg.denoise(Graph.from_scipy(roads.adjacency), noisy, sigma=1.0)) for k in (1, 3))
     np.testing.assert_array_equal(one.signal, two.signal)
     np.testing.assert_array_equal(one.thresholds, two.thresholds)
     assert (one.risk, one.risk_se, one.probe_se) == (two.risk, two.risk_se, two.probe_se)
@@ -404,33 +387,3 @@ def test_python_threads_may_share_a_graph_that_knows_nothing_yet():
         np.testing.assert_array_equal(bands, expected[0])
         np.testing.assert_array_equal(other, 2 * expected[0])
         np.testing.assert_array_equal(result.signal, expected[1].signal)
-
-
-DENOISE_IN_TWO_THREADS = """
-import threading
-import numpy as np, hushgraph as hg
-
-graph = hg.datasets.grid(60, 70)
-x = np.random.default_rng(0).normal(size=graph.n)
-expected, same = hg.denoise(graph, x, sigma=1.0).signal, []
-
-def work():
-    for _ in range(10):
-        same.append(np.array_equal(hg.denoise(hg.Graph.from_scipy(graph.adjacency), x, sigma=1.0).signal, expected))
-
-workers = [threading.Thread(target=work) for _ in range(2)]
-for worker in workers:
-    worker.start()
-for worker in workers:
-    worker.join()
-assert same == [True] * 20
-"""
-
-
-def test_python_threads_may_denoise_where_parallel_loops_must_not_overlap():
-    """Numba's own thread pool, the only one on some machines, ends the whole process when two threads enter it at once."""
-    environment = {**os.environ, "NUMBA_THREADING_LAYER": "workqueue"}
-    done = subprocess.run(
-        [sys.executable, "-c", DENOISE_IN_TWO_THREADS], env=environment, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr

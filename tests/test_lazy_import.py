@@ -1,4 +1,4 @@
-"""Importing the package costs nothing, names stay what they are, and only the first process ever compiles."""
+"""Importing the package costs nothing, and names stay what they are."""
 
 import json
 import os
@@ -13,7 +13,7 @@ import pytest
 import hushgraph as hg
 
 OPTIONAL = ["matplotlib", "pandas", "sklearn", "networkx", "igraph"]
-HEAVY = ["numpy", "numba", "scipy", "typer", "rich", *OPTIONAL]
+HEAVY = ["numpy", "scipy", "typer", "rich", *OPTIONAL]
 
 
 def run(code, **env):
@@ -41,9 +41,9 @@ def test_the_core_loads_no_extra():
 
 
 def test_a_graph_needs_few_modules():
-    """In place of seconds: modules of ours and of others that are loaded for `Graph`, beyond NumPy, SciPy and Numba."""
+    """In place of seconds: modules of ours and of others that are loaded for `Graph`, beyond NumPy and SciPy."""
     code = (
-        "import json, sys, numpy, numba, scipy.linalg, scipy.sparse.linalg, scipy.sparse.csgraph\n"
+        "import json, sys, numpy, scipy.linalg, scipy.sparse.linalg, scipy.sparse.csgraph\n"
         "before = set(sys.modules)\n"
         "import hushgraph as hg; hg.Graph\n"
         "print(json.dumps(sorted(set(sys.modules) - before)))"
@@ -114,35 +114,6 @@ def test_version_is_the_installed_one():
     assert hg.__version__ == metadata.version("hushgraph")
 
 
-# ---- compilation ---------------------------------------------------------------------------------------------------
-
-COUNT_COMPILATIONS = """
-import json, sys
-import numpy as np, hushgraph as hg
-hg.denoise(hg.datasets.grid(4, 5), np.arange(20.0), sigma=1.0, method="sgwt_sure")
-from numba.core.dispatcher import Dispatcher
-counts = {}
-for module in [module for name, module in sys.modules.items() if name.startswith("hushgraph.")]:
-    for name, value in vars(module).items():
-        value = getattr(value, "compiled", value)
-        if isinstance(value, Dispatcher):
-            stats = value.stats
-            counts[f"{module.__name__}.{name}"] = sum(stats.cache_misses.values()), sum(stats.cache_hits.values())
-print(json.dumps(counts))
-"""
-
-
-def test_a_later_process_compiles_nothing():
-    """Whatever the first had to compile; other tests may write the same folder meanwhile, hence a few tries. What is not cached misses each time."""
-    for _ in range(4):
-        counts = run(COUNT_COMPILATIONS)
-        compiled = {name for name, (misses, _) in counts.items() if misses}
-        if not compiled:
-            break
-    assert compiled == set()
-    assert counts["hushgraph.kernels.cpu._columns"][1] >= 1
-
-
 # ---- extras --------------------------------------------------------------------------------------------------------
 
 WITHOUT = """
@@ -190,7 +161,6 @@ print(json.dumps([done.exit_code, done.output]))
     ("module", "words", "extra"),
     [
         ("matplotlib", ["demo", "--out", "FOLDER", "--nodes", "100"], "plot"),
-        ("pandas", ["demo", "--out", "FOLDER", "--nodes", "100"], "events"),
         ("matplotlib", ["reproduce", "table-nyc", "--smoke", "--out", "FOLDER"], "plot"),
         ("uvicorn", ["explore", "--events", "e.csv", "--graph", "g.csv", "--ledger", "l.db", "--node", "node"], "app"),
         ("starlette", ["explore"], "app"),

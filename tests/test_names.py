@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hushgraph import names as names_module
 from hushgraph.adjacency import checked_labels
 from hushgraph.edge_table import LONGEST_LABEL, MOST_LABEL_BYTES, checked_names
 from hushgraph.names import PADDING, Names, span
@@ -27,14 +26,31 @@ def test_numbers_are_those_of_a_dict(blocks):
     assert [names.text(number) for number in range(len(names))] == list(known)
 
 
-def test_texts_with_the_same_hash_are_told_apart(monkeypatch):
-    """With a hash that is always the same, everything is compared with everything."""
-    texts = [b"%d" % number for number in range(300)]
-    plain = Names()
-    for name in ("_number", "_number_of", "_fill"):  # all that reach the hash, or they would be compiled with the one below
-        monkeypatch.setattr(names_module, name, getattr(names_module, name).py_func)
-    monkeypatch.setattr(names_module, "_mixed", lambda key, word: np.uint64(7))
-    assert numbers_of(plain, texts * 2) == list(range(300)) * 2
+SEED, ODD, WORD = 0xD6E8FEB86659FD93, 0x9E3779B97F4A7C15, 2**64  # of the hash in core/ids.cpp
+
+
+def folded(key):
+    return key ^ key >> 32
+
+
+def mixed(key, word):
+    return folded(folded(folded(key ^ word) * ODD % WORD) * SEED % WORD)
+
+
+def text_of_hash(first, key):
+    """A text of sixteen bytes that begins with the word `first` and has the hash `key`: each step of the hash can be undone."""
+    last = folded(folded(folded(key) * pow(SEED, -1, WORD) % WORD) * pow(ODD, -1, WORD) % WORD) ^ mixed(SEED ^ 16, first)
+    return first.to_bytes(8, "little") + last.to_bytes(8, "little")
+
+
+def test_texts_with_the_same_hash_are_told_apart():
+    """With one hash for all of them, everything is compared with everything, also when the table grows."""
+    key = 0x123456789ABCDEF0
+    texts, names = [text_of_hash(number, key) for number in range(1500)], Names()
+    assert numbers_of(names, texts * 2) == list(range(1500)) * 2
+    slots = names._slots[names._slots > 0]
+    assert len(slots) == 1500
+    assert set((slots >> np.uint64(40)).tolist()) == {key >> 40}
 
 
 def test_a_table_grows_without_forgetting():

@@ -23,6 +23,7 @@ from hushgraph.experiments.snr_table import ESTIMATES, OURS, best_methods, paire
 from hushgraph.experiments.stage import Stage
 
 pytest.importorskip("matplotlib")
+pytestmark = pytest.mark.long
 TABLES = {"table-nyc": 8, "table-nyc-weighted": 8, "table-sf": 3, "table-nyc-newyear": 4, "table-sf-dpw": 3}
 
 
@@ -77,7 +78,9 @@ def test_generated_data_is_never_called_a_result(smoke):
 
 
 def test_finished_cells_are_not_computed_again(smoke, monkeypatch):
+    """Pictures would be drawn again; that takes long, so they are not."""
     folder, found = smoke
+    monkeypatch.setattr("matplotlib.figure.Figure.savefig", lambda *a, **k: None)
     seen = []
     real = Cells.__init__
     monkeypatch.setattr(Cells, "__init__", lambda self, *a, **k: seen.append(self) or real(self, *a, **k))

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hushgraph as hg
-from hushgraph import sure_bins
+from hushgraph.core import _loops
+from hushgraph.sure_bins import BINS, WORDS
 
 BETAS = [1.0, 1.5, 2.0, 3.7, 12.0, 40.0]
 NUDGE = 1 + 1e-13  # |x| / s * s may round to less than |x|; a hair more kills x, as it is meant
@@ -378,17 +379,17 @@ def test_sums_over_bins_do_not_depend_on_order_or_parts():
     rng = np.random.default_rng(3)
     x, g = 10 ** rng.uniform(-6, 6, 20_000) * rng.choice([-1, 1], 20_000), rng.uniform(size=20_000)
     z, moved = np.abs(x), rng.permutation(20_000)
-    top, *sizes = sure_bins.extremes(z, x, g)
-    base = sure_bins.lowest_bin(top), sure_bins.units_of(*sizes), 2.0
-    whole, mixed, parts = (np.zeros((sure_bins.BINS, sure_bins.WORDS), np.int64) for _ in range(3))
-    sure_bins.add_to_bins(z, x, g, *base, whole)
-    sure_bins.add_to_bins(z[moved], x[moved], g[moved], *base, mixed)
+    top, *sizes = _loops.extremes(z, x, g)
+    base = _loops.lowest_bin(top), _loops.units_of(*sizes), 2.0
+    whole, mixed, parts = (np.zeros((BINS, WORDS), np.int64) for _ in range(3))
+    _loops.add_to_bins(z, x, g, *base, whole)
+    _loops.add_to_bins(z[moved], x[moved], g[moved], *base, mixed)
     for part in np.array_split(moved, 7):
-        sure_bins.add_to_bins(z[part], x[part], g[part], *base, parts)
+        _loops.add_to_bins(z[part], x[part], g[part], *base, parts)
     np.testing.assert_array_equal(mixed, whole)
     np.testing.assert_array_equal(parts, whole)
     assert np.cumsum(x**2)[-1] != np.cumsum(x[moved] ** 2)[-1]  # sums of floats do
-    units = sure_bins._square_units(*base[:2])
+    units = _loops.square_units(*base[:2])
     energies = (whole[:, 0] + whole[:, 1] * 2.0**-32) * units
     np.testing.assert_allclose(
         energies, np.bincount(np.maximum((z.view(np.int64) >> 46) - base[0], 0), x**2, len(units)), rtol=1e-14

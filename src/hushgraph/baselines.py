@@ -233,8 +233,8 @@ def _check_truth(noisy, truth, penalty) -> None:
 
 
 def _columns_of(values: np.ndarray) -> np.ndarray:
-    """(n,) or (n, m) as (m, n), float64, contiguous and writeable: the one type kernels are compiled for."""
-    return np.require(values[None] if values.ndim == 1 else values.T, np.float64, ["C", "W"])
+    """(n,) or (n, m) as (m, n), float64, each row by itself in memory."""
+    return np.ascontiguousarray(values[None] if values.ndim == 1 else values.T, dtype=np.float64)
 
 
 # ---- the penalty -------------------------------------------------------------------------------------------------

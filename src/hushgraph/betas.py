@@ -9,12 +9,10 @@ sum_{|x| <= t} (x^2 - sigma^2 g) + sum_{|x| > t} (x^2 r^2 + sigma^2 g (1 + 2 (be
 from __future__ import annotations
 
 import numpy as np
-from numba import prange
 
 from hushgraph._errors import InputError
 from hushgraph.checks import checked_sigma, refuse_device, shown
-from hushgraph.kernels.cpu import cores_for
-from hushgraph.kernels.threads import parallel_njit
+from hushgraph.core import _loops
 from hushgraph.risk import checked_pair, threshold_scale
 from hushgraph.shrink import checked_beta
 from hushgraph.threshold import sure_thresholds
@@ -47,30 +45,12 @@ def sure_betas(F, weights, *, sigma: float, betas=BETAS, scaled=False) -> tuple[
 
 def _best_betas(F, weights, scale, sigma, betas) -> np.ndarray:
     """Exponents and thresholds of one signal, (2, n_scales)."""
-    x, g, s = (None if part is None else np.require(part, np.float64, ["C", "W"]) for part in (F, weights, scale))
+    x, g = (np.ascontiguousarray(part, np.float64) for part in (F, weights))
+    s = None if scale is None else np.ascontiguousarray(scale, np.float64)
     least, found = np.full(len(F), np.inf), np.zeros((2, len(F)))
     for beta in betas:
         t = sure_thresholds(x, g, sigma=sigma, rule="power", beta=beta, scaled=False if s is None else s)
-        with cores_for(F.size):
-            values = _sure_of_rows(x, g, s, t, checked_sigma(sigma) ** 2, beta)
+        values = _loops.sure_of_rows(x, g, s, t, checked_sigma(sigma) ** 2, beta)
         better = values < least
         found[0, better], found[1, better], least[better] = beta, t[better], values[better]
     return found
-
-
-@parallel_njit()
-def _sure_of_rows(x, g, scale, t, variance, beta):
-    """SURE of each row at its threshold; rows in parallel, each added up in ascending node number."""
-    values = np.zeros(len(x))
-    for j in prange(len(x)):
-        total = 0.0
-        for i in range(x.shape[1]):
-            limit, size = t[j] if scale is None else t[j] * scale[j, i], abs(x[j, i])
-            if size > limit:
-                r = limit / size
-                r = r if beta == 1.0 else r * r if beta == 2.0 else r**beta
-                total += size * size * r * r + variance * g[j, i] * (1 + 2 * (beta - 1) * r)
-            else:
-                total += size * size - variance * g[j, i] if limit > 0 else variance * g[j, i]
-        values[j] = total
-    return values

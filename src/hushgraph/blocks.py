@@ -28,17 +28,14 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit, prange
 
 from hushgraph._errors import InputError
 from hushgraph.checks import checked_real_array, checked_sigma, shown
+from hushgraph.core import _loops
 from hushgraph.frame import Frame
-from hushgraph.kernels.cpu import cores_for
-from hushgraph.kernels.threads import parallel_njit
 from hushgraph.neighbourhoods import block_partition
 from hushgraph.risk import checked_pair, checked_scale, threshold_scale
 from hushgraph.shrink import checked_thresholds
-from hushgraph.sure_bins import BINS, TINY
 from hushgraph.transform import checked_coefficient_size, checked_coefficients
 
 SIZES = (1, 4, 8, 16, 32)  # 1 is the paper's rule; larger blocks than 32 gained nothing on street maps, grids and meshes
@@ -77,17 +74,15 @@ def block_thresholds(F, blocks, weights, probe_bands, *, sigma: float, scale=Non
     variance = checked_sigma(sigma) ** 2
     x, g, probe_bands, scale = _checked(F, weights, probe_bands, scale)
     blocks = _checked_blocks(blocks, x.shape[1])
-    with cores_for(x.size):
-        return _least_sure(_block_sums(x, blocks, scale, g, probe_bands), variance)
+    return _loops.least_block_sure(_loops.block_sums(x, blocks, scale, g, probe_bands), variance)
 
 
 def apply_block_thresholds(F, blocks, t, weights, probe_bands, *, scale=None) -> tuple[np.ndarray, np.ndarray]:
     """Thresholded coefficients (n_scales, n) and the divergence of each scale (n_scales,)."""
     x, g, probe_bands, scale = _checked(F, weights, probe_bands, scale)
     blocks, t = _checked_blocks(blocks, x.shape[1]), _checked_t(t, len(x))
-    with cores_for(x.size):
-        kept, divergence = _kept(t, _block_sums(x, blocks, scale, g, probe_bands))
-        return _times(x, blocks, kept), divergence
+    kept, divergence = _loops.keep_blocks(t, _loops.block_sums(x, blocks, scale, g, probe_bands))
+    return _loops.multiply_blocks(x, blocks, kept), divergence
 
 
 def block_jacobian(F, blocks, t, directions, *, scale=None) -> np.ndarray:
@@ -97,8 +92,7 @@ def block_jacobian(F, blocks, t, directions, *, scale=None) -> np.ndarray:
     """
     x, _, directions, scale = _checked(F, None, directions, scale)
     blocks, t = _checked_blocks(blocks, x.shape[1]), _checked_t(t, len(x))
-    with cores_for(x.size):
-        return _turn(x, blocks, t, _block_sums(x, blocks, scale, None, None), directions)
+    return _loops.turn_blocks(x, blocks, t, _loops.block_sums(x, blocks, scale, None, None), directions)
 
 
 def block_mixture(frame: Frame, F, probe_bands, weights, variance: float, *, scaled=False, sigma=None) -> BlockMixture:
@@ -122,208 +116,23 @@ def block_mixture(frame: Frame, F, probe_bands, weights, variance: float, *, sca
     scale = threshold_scale(weights, scaled)
     x, g, probe_bands, scale = _checked(checked_coefficients(frame, F), weights, probe_bands, scale)
     partitions = [_checked_blocks(block_partition(frame.graph, size=size), x.shape[1]) for size in SIZES]
-    with cores_for(x.size):
-        trials = [_trial(x, blocks, scale, g, probe_bands, checked_sigma(variance**0.5) ** 2) for blocks in partitions]
-        t, values, kept, divergence = zip(*trials, strict=True)
-        typical = variance if sigma is None else float(np.mean(np.square(sigma)))
-        spread = np.sqrt(2 * typical * variance * np.sum(weights, axis=1, dtype=np.float64))
-        shares = np.exp((np.min(values, axis=0) - values) / np.maximum(TEMPERATURE * spread, np.finfo(float).tiny))
-        shares /= shares.sum(axis=0)
-        bands = np.zeros_like(x)
-        for share, blocks, own in zip(shares.astype(x.dtype), partitions, kept, strict=True):
-            bands += share[:, None] * _times(x, blocks, own)
+    trials = [_trial(x, blocks, scale, g, probe_bands, checked_sigma(variance**0.5) ** 2) for blocks in partitions]
+    t, values, kept, divergence = zip(*trials, strict=True)
+    typical = variance if sigma is None else float(np.mean(np.square(sigma)))
+    spread = np.sqrt(2 * typical * variance * np.sum(weights, axis=1, dtype=np.float64))
+    shares = np.exp((np.min(values, axis=0) - values) / np.maximum(TEMPERATURE * spread, np.finfo(float).tiny))
+    shares /= shares.sum(axis=0)
+    bands = np.zeros_like(x)
+    for share, blocks, own in zip(shares.astype(x.dtype), partitions, kept, strict=True):
+        bands += share[:, None] * _loops.multiply_blocks(x, blocks, own)
     return BlockMixture(bands, np.sum(shares * divergence, axis=0), np.array(t), shares)
 
 
 def _trial(x, blocks, scale, weights, bands, variance: float):
     """Thresholds of least SURE, that SURE, what is kept of each block, and the divergence: from one pass over the nodes."""
-    sums = _block_sums(x, blocks, scale, weights, bands)
-    t, values = _least_sure(sums, variance)
-    return t, values, *_kept(t, sums)
-
-
-# ---- kernels ----------------------------------------------------------------------------------------------------
-
-
-@parallel_njit()
-def _block_sums(x, blocks, scale, weights, bands):
-    """(n_scales, n_blocks, 4): q, s, tr G and x'G x of each block; rows in parallel, nodes in ascending number.
-
-    Without weights and bands, q and s alone.
-    """
-    n_blocks = blocks.max() + 1 if blocks.size else 0
-    sums = np.zeros((len(x), n_blocks, 4))
-    for j in prange(len(x)):
-        out = sums[j]
-        for i in range(x.shape[1]):
-            value, b = np.float64(x[j, i]), blocks[i]
-            out[b, 0] += value * value
-            out[b, 1] += 1.0 if scale is None else scale[j, i] * scale[j, i]
-            if weights is not None:
-                out[b, 2] += weights[j, i]
-        if bands is not None:
-            for k in range(len(bands)):
-                dots = np.zeros(n_blocks)
-                for i in range(x.shape[1]):
-                    dots[blocks[i]] += x[j, i] * np.float64(bands[k, j, i])
-                for b in range(n_blocks):
-                    out[b, 3] += dots[b] * dots[b] / len(bands)
-    return sums
-
-
-@njit(cache=True)
-def _height(q, s):
-    """z = q / s, the least t^2 that drops the block; -1 where none does. The one place where it is rounded."""
-    return q / s if s > 0 else 0.0 if q == 0 else -1.0
-
-
-@parallel_njit()
-def _least_sure(sums, variance):
-    t, values = np.zeros(len(sums)), np.zeros(len(sums))
-    for j in prange(len(sums)):
-        u, values[j] = _least_sure_of_row(sums[j], variance)
-        root = np.sqrt(u)
-        t[j] = root if root * root >= u else np.nextafter(root, np.inf)  # so that t^2 still reaches the z it was made of
-    return t, values
-
-
-@njit(cache=True)
-def _least_sure_of_row(sums, variance):
-    """The u = t^2 with the least SURE, and that SURE; only bins that may hold the minimum are sorted."""
-    z, top, trace, kept = np.empty(len(sums)), -1.0, 0.0, 0.0
-    for i in range(len(sums)):
-        z[i] = _height(sums[i, 0], sums[i, 1])
-        top = max(top, z[i])
-        trace += sums[i, 2]
-        kept += sums[i, 2] if z[i] < 0 else 0.0  # kept whatever the threshold
-    constant = variance * (2 * kept - trace)
-    if not top > 0:
-        return (TINY, constant) if top == 0 else (0.0, constant)
-    keys = z.view(np.int64) >> 46  # exponent and first 6 bits of the mantissa: ascending for z >= 0
-    lowest = max(0, keys.max() - BINS + 1)
-    for i in range(len(z)):
-        keys[i] = max(0, keys[i] - lowest) if z[i] >= 0 else -1
-    edges, energy, lifted, traces, tilted = _bin_sums(z, keys, lowest, sums)
-    under, above, bounds = np.cumsum(energy) - energy, np.zeros((BINS, 3)), np.empty(BINS)
-    a, b, c, least = 0.0, 0.0, 0.0, 2 * variance * (trace - kept)
-    for k in range(BINS - 1, -1, -1):
-        above[k, 0], above[k, 1], above[k, 2] = a, b, c  # A, B and C at the upper edge of the bin
-        least = min(least, under[k] + energy[k] + a + 2 * variance * (b + c))
-        r = edges[k] / edges[k + 1]
-        v = min(max(-variance * c / a if a > 0 else 1.0, r), 1.0)
-        bounds[k] = under[k] + lifted[k] + v * v * a + 2 * variance * (b + v * c)  # SURE is at least this in the bin
-        a, b, c = r * r * a + lifted[k], b + traces[k], r * c + tilted[k]
-    open_bins = bounds <= least + 1e-12 * (least + 2 * variance * trace)
-    best_u, best = _search_bins(z, keys, sums, open_bins, edges, under, above, variance)
-    unchanged = 2 * variance * (trace - kept)  # at u = 0
-    return (best_u, best + constant) if best < unchanged else (0.0, unchanged + constant)
-
-
-@njit(cache=True)
-def _bin_sums(z, keys, lowest, sums):
-    """Edges, and per bin the sums of q, (edge / z)^2 q, tr G and (edge / z) (2 x'G x / q - tr G)."""
-    edges = np.empty(BINS + 1)
-    edges[:] = (np.arange(lowest, lowest + BINS + 1) << 46).view(np.float64)
-    edges[0] = 0.0
-    energy, lifted, traces, tilted = np.zeros(BINS), np.zeros(BINS), np.zeros(BINS), np.zeros(BINS)
-    for i in range(len(z)):
-        k = keys[i]
-        if k >= 0:
-            energy[k] += sums[i, 0]
-            traces[k] += sums[i, 2]
-            if z[i] > 0:
-                r = edges[k] / z[i]
-                lifted[k] += r * r * sums[i, 0]
-                tilted[k] += r * (2 * sums[i, 3] / sums[i, 0] - sums[i, 2])
-    return edges, energy, lifted, traces, tilted
-
-
-@njit(cache=True)
-def _search_bins(z, keys, sums, open_bins, edges, under, above, variance):
-    """The u > 0 with the least SURE (up to its constant) in the open bins, piece by piece from each upper edge down."""
-    starts = np.zeros(BINS + 1, np.int64)
-    for k in keys:
-        if k >= 0 and open_bins[k]:
-            starts[k + 1] += 1
-    starts = np.cumsum(starts)
-    members, filled = np.empty(starts[BINS], np.int64), starts.copy()
-    for i in range(len(keys)):
-        if keys[i] >= 0 and open_bins[keys[i]]:
-            members[filled[keys[i]]] = i
-            filled[keys[i]] += 1
-    best_u, best = 0.0, np.inf
-    for k in np.flatnonzero(open_bins):
-        inside = members[starts[k] : starts[k + 1]]
-        inside = inside[np.argsort(z[inside], kind="mergesort")]
-        energies = under[k] + np.cumsum(sums[:, 0][inside])
-        (a, b, c), before = above[k], edges[k + 1]  # sums over z > u of (u / z)^2 q, tr G, (u / z) (2 x'G x / q - tr G)
-        for place in range(len(inside) - 1, -2, -1):
-            below = z[inside[place]] if place >= 0 else edges[k]
-            dropped = energies[place] if place >= 0 else under[k]
-            v, r = -variance * c / a if a > 0 else 1.0, below / before
-            value = dropped + v * v * a + 2 * variance * (b + v * c)
-            if r < v < 1 and value < best:
-                best_u, best = max(v * before, TINY), value
-            a, c = r * r * a, r * c
-            value = dropped + a + 2 * variance * (b + c)
-            if place >= 0 and value < best:
-                best_u, best = max(below, TINY), value
-            if not below > 0:
-                break
-            if place >= 0:
-                i = inside[place]
-                a, b, c, before = a + sums[i, 0], b + sums[i, 2], c + 2 * sums[i, 3] / sums[i, 0] - sums[i, 2], below
-    return best_u, best
-
-
-@njit(cache=True)
-def _shrinkage(u, sums, b):
-    """u / z of a block that is kept, 1 of one that is dropped."""
-    z = _height(sums[b, 0], sums[b, 1])
-    return 0.0 if u == 0 or z < 0 else 1.0 if z <= u else u / z
-
-
-@parallel_njit()
-def _kept(t, sums):
-    """What each block is multiplied by, (n_scales, n_blocks), and the divergence of each row."""
-    kept, divergence = np.empty(sums.shape[:2]), np.zeros(len(sums))
-    for j in prange(len(sums)):
-        for b in range(sums.shape[1]):
-            share = _shrinkage(t[j] * t[j], sums[j], b)
-            kept[j, b] = 1 - share
-            if share < 1:
-                turn = 2 * share * sums[j, b, 3] / sums[j, b, 0] if share > 0 else 0.0
-                divergence[j] += kept[j, b] * sums[j, b, 2] + turn
-    return kept, divergence
-
-
-@parallel_njit()
-def _times(x, blocks, kept):
-    """The coefficients of each block times its factor."""
-    result = np.empty_like(x)
-    for j in prange(len(x)):
-        for i in range(x.shape[1]):
-            result[j, i] = x[j, i] * kept[j, blocks[i]]
-    return result
-
-
-@parallel_njit()
-def _turn(x, blocks, t, sums, directions):
-    """J_h times each direction, (k, n_scales, n)."""
-    result = np.empty_like(directions)
-    for j in prange(len(x)):
-        share = np.empty(sums.shape[1])
-        for b in range(len(share)):
-            share[b] = _shrinkage(t[j] * t[j], sums[j], b)
-        for k in range(len(directions)):
-            dots = np.zeros(len(share))
-            for i in range(x.shape[1]):
-                dots[blocks[i]] += np.float64(x[j, i]) * directions[k, j, i]
-            for b in range(len(share)):
-                dots[b] = 2 * share[b] * dots[b] / sums[j, b, 0] if 0 < share[b] < 1 else 0.0
-            for i in range(x.shape[1]):
-                result[k, j, i] = (1 - share[blocks[i]]) * directions[k, j, i] + dots[blocks[i]] * x[j, i]
-    return result
+    sums = _loops.block_sums(x, blocks, scale, weights, bands)
+    t, values = _loops.least_block_sure(sums, variance)
+    return t, values, *_loops.keep_blocks(t, sums)
 
 
 # ---- shapes -----------------------------------------------------------------------------------------------------
@@ -349,13 +158,12 @@ def _checked(F, weights, bands, scale):
 
 
 def _checked_blocks(blocks, n: int) -> np.ndarray:
-    """Contiguous and writeable: numba would compile everything once more for arrays that are not."""
     blocks = np.asarray(blocks)
     fits = blocks.shape == (n,) and blocks.dtype.kind in "iu"
     if not fits or not 0 <= blocks.min(initial=0) <= blocks.max(initial=0) <= max(n - 1, 0):
         msg = f"blocks must be numbers from 0 on of shape ({n},), as block_partition returns them; got {shown(blocks)}"
         raise InputError(msg)
-    return np.require(blocks, np.int32, ["C", "W"])
+    return np.ascontiguousarray(blocks, np.int32)
 
 
 def _checked_t(t, n_scales: int) -> np.ndarray:

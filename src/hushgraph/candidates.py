@@ -25,18 +25,16 @@ from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numba import prange
 
 from hushgraph.arrays import beside, on_device, on_host
 from hushgraph.betas import sure_betas
 from hushgraph.blocks import SIZES, block_jacobian, block_mixture
 from hushgraph.chains import depth_first_order, fused_lasso_path
 from hushgraph.columns import Columns, Observation
+from hushgraph.core import _loops
 from hushgraph.filters import HEAT, SMOOTHERS, Parts
 from hushgraph.gated import Gate, add_moved, shrunken
 from hushgraph.graph import Graph
-from hushgraph.kernels.cpu import cores_for
-from hushgraph.kernels.threads import parallel_njit
 from hushgraph.neighbourhoods import block_partition
 from hushgraph.progress import reached
 from hushgraph.sums import block_dots, block_sum
@@ -139,8 +137,7 @@ def constant(seen: Observation) -> Columns:
         values = np.where(beside(np.arange(count)[:, None], spread) == members.column, spread, 0.0)
     else:
         values = np.zeros((count, seen.graph.n))
-        with cores_for(seen.graph.n):
-            _spread(members.column, spread, values)
+        _loops.spread_means(members.column, spread, values)
 
     def add(a, moved):
         shares = a[np.minimum(members.slot, len(a) - 1)]
@@ -150,12 +147,6 @@ def constant(seen: Observation) -> Columns:
     names = tuple(f"constant {k + 1}" for k in range(count))
     divergence = np.bincount(members.slot[used], members.means(seen.own)[used], minlength=count)
     return Columns(seen.filters, names, (values,), divergence, add, np.zeros(count))
-
-
-@parallel_njit()
-def _spread(column, mean, out):
-    for i in prange(len(column)):
-        out[column[i], i] = mean[i]
 
 
 def heat(seen: Observation) -> Columns:

@@ -10,13 +10,11 @@ the jumps on both sides pull.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
 
 from hushgraph._errors import InputError
 from hushgraph.checks import as_array, as_number, checked_count, checked_real_array, checked_seed, checked_size, shown
+from hushgraph.core import _loops
 from hushgraph.graph import Graph, checked_graph
-from hushgraph.kernels.cpu import cores_for
-from hushgraph.kernels.threads import parallel_njit
 
 SPREAD = 1e8  # node weights may differ by this factor: slopes are sums of them, and the least must not drown in their rounding
 
@@ -66,14 +64,13 @@ def fused_lasso_path(signal, penalties, *, node_weights=None, edge_weights=None)
     if y.ndim != 1:
         msg = f"signal must be the values along one chain, (n,); got shape {y.shape}; take the columns one by one"
         raise InputError(msg)
-    y = np.require(y, np.float64, ["C", "W"])
+    y = np.ascontiguousarray(y, dtype=np.float64)
     penalties = checked_penalties("penalties", penalties)
     w, e = checked_node_weights(node_weights, len(y)), _checked_edge_weights(edge_weights, max(len(y) - 1, 0))
     out = np.empty((len(penalties), len(y)))
     if out.size:
         centre, bound = _centre_and_bound(y, w)
-        with cores_for(out.size if len(out) > 1 else 0):
-            _solve_all(y, w, e, penalties, bound, centre, out)
+        _loops.solve_chains(y, w, e, penalties, bound, centre, out)
     return out
 
 
@@ -85,8 +82,7 @@ def chain_scores(y, orders, penalties, *, node_weights=None, truth=None) -> np.n
     """
     scores = np.full((len(penalties), 3), np.nan)
     centre, bound = _centre_and_bound(y, node_weights)
-    with cores_for(y.size * len(penalties)):
-        _score_all(y, orders, node_weights, truth, np.asarray(penalties, np.float64), bound, centre, scores)
+    _loops.score_chains(y, orders, node_weights, truth, np.asarray(penalties, np.float64), bound, centre, scores)
     return scores
 
 
@@ -94,7 +90,7 @@ def mean_over_orders(y, orders, penalty: float, *, node_weights=None) -> np.ndar
     """The mean over `orders` of the fused lasso of `y` along each, in node order."""
     centre, bound = _centre_and_bound(y, node_weights)
     out = np.empty(len(y))
-    _mean_of(y, orders, node_weights, float(penalty), bound, centre, out)
+    _loops.mean_of_chains(y, orders, node_weights, float(penalty), bound, centre, out)
     return out
 
 
@@ -123,14 +119,14 @@ def depth_first_order(graph: Graph, *, start: int | None = None, seed: int | Non
     """
     n = checked_graph(graph).n
     first = None if start is None else checked_count("start", start, 0, n - 1, note=" (a node number)")
-    roots, indices = np.arange(n), graph.adjacency.indices.astype(np.int64)
-    indptr = graph.adjacency.indptr.astype(np.int64)
+    roots, indptr, indices = np.arange(n), graph.adjacency.indptr, graph.adjacency.indices
     if seed is not None:
-        _shuffle_stretches(np.array([0, n]), roots, np.uint64(checked_seed(seed)))
-        _shuffle_stretches(indptr, indices, np.uint64(checked_seed(seed)) ^ np.uint64(2**63))
+        seed, indices = checked_seed(seed), indices.copy()
+        _loops.shuffle_stretches(np.array([0, n]), roots, seed)
+        _loops.shuffle_stretches(indptr, indices, seed ^ 2**63)
     if first is not None:
         roots = np.concatenate([[first], roots])
-    return _depth_first(indptr, indices, roots)
+    return _loops.depth_first(indptr, indices, roots)
 
 
 # ---- checks ------------------------------------------------------------------------------------------------------
@@ -163,7 +159,7 @@ def checked_node_weights(weights, n: int) -> np.ndarray | None:
         got = f"shape {values.shape}" + (f", {values.min():g} to {values.max():g}" if values.size else "")
         msg = f"node_weights must be {n} positive numbers within a factor of {SPREAD:g}; got {got}"
         raise InputError(msg)
-    return np.require(values, np.float64, ["C", "W"])
+    return np.ascontiguousarray(values, dtype=np.float64)
 
 
 def _checked_edge_weights(weights, n_edges: int) -> np.ndarray | None:
@@ -174,7 +170,7 @@ def _checked_edge_weights(weights, n_edges: int) -> np.ndarray | None:
         got = f"shape {values.shape}" + (f", smallest {values.min():g}" if values.size else "")
         msg = f"edge_weights must be {n_edges} non-negative numbers, one between each node and the next; got {got}"
         raise InputError(msg)
-    return np.require(values, np.float64, ["C", "W"])
+    return np.ascontiguousarray(values, dtype=np.float64)
 
 
 def _centre_and_bound(y: np.ndarray, w: np.ndarray | None) -> tuple[float, float]:
@@ -185,161 +181,3 @@ def _centre_and_bound(y: np.ndarray, w: np.ndarray | None) -> tuple[float, float
 def middle(y: np.ndarray) -> float:
     """The median of about a thousand of the values: near most of them, whatever the largest."""
     return float(np.median(y[:: max(1, len(y) // 1000)]))
-
-
-# ---- the fused lasso ---------------------------------------------------------------------------------------------
-
-
-@njit(cache=True, inline="always")
-def _edge_limit(e, i, penalty, bound):
-    """penalty e_i, but no more than can matter; an edge of weight 0 stays without effect at an infinite penalty."""
-    if e is None:
-        return min(penalty, bound)
-    return min(penalty * e[i], bound) if e[i] > 0 else 0.0
-
-
-@njit(cache=True, nogil=True)
-def _follow(y, w, e, penalty, bound, centre, low, high):
-    """For each node but the last the values between which it equals its successor; returns the best value of the last.
-
-    A knot holds its place and by how much slope and height of the derivative grow there. Left ones add slope and right ones
-    take it away again, so beyond all of them only the present node's own slope is left.
-    """
-    n = len(y)
-    knots, left, right, before = np.empty((2 * n, 3)), n, n - 1, 0.0
-    for i in range(n):
-        own = 1.0 if w is None else w[i]
-        at = own * (y[i] - centre)
-        limit = _edge_limit(e, i, penalty, bound) if i < n - 1 else 0.0
-        slope, height, lo = own, -at - before, left
-        while lo <= right and slope * knots[lo, 0] + height <= -limit:
-            slope += knots[lo, 1]
-            height += knots[lo, 2]
-            lo += 1
-        if lo > right:
-            slope, height = own, before - at
-        low[i] = (-limit - height) / slope
-        if i == n - 1:
-            break
-        slope_above, height_above, hi = own, before - at, right
-        while hi >= lo and slope_above * knots[hi, 0] + height_above >= limit:
-            slope_above -= knots[hi, 1]
-            height_above -= knots[hi, 2]
-            hi -= 1
-        if hi < lo:
-            slope_above, height_above = slope, height
-        high[i] = max(low[i], (limit - height_above) / slope_above)
-        left, right, before = lo - 1, hi + 1, limit
-        knots[left, 0], knots[left, 1], knots[left, 2] = low[i], slope, height + limit
-        knots[right, 0], knots[right, 1], knots[right, 2] = high[i], -slope_above, limit - height_above
-    return low[n - 1]
-
-
-@njit(cache=True, nogil=True)
-def _solve(y, w, e, penalty, bound, centre, x):
-    """Write the minimiser into x; returns the number of pieces of equal value."""
-    n = len(y)
-    if n == 1 or penalty == 0.0 or bound == 0.0:
-        x[:] = y
-    else:
-        pull = np.empty(n)  # what the jump after a node pulls it upwards; NaN where there is none
-        last = _follow(y, w, e, penalty, bound, centre, x, pull)
-        pull[n - 1] = 0.0
-        for i in range(n - 2, -1, -1):
-            low, high = x[i], pull[i]
-            if last > high:
-                last, pull[i] = high, _edge_limit(e, i, penalty, bound)
-            elif last < low:
-                last, pull[i] = low, -_edge_limit(e, i, penalty, bound)
-            else:
-                pull[i] = np.nan
-        _fill_pieces(y, w, pull, x)
-    pieces = 1
-    for i in range(1, n):
-        pieces += x[i] != x[i - 1]
-    return pieces
-
-
-@njit(cache=True, nogil=True)
-def _fill_pieces(y, w, pull, x):
-    """Each piece's mean plus what the jumps at its ends pull; summed from its first value, so that nothing far away costs digits."""
-    first, total, weight, before = 0, 0.0, 0.0, 0.0
-    for i in range(len(y)):
-        own = 1.0 if w is None else w[i]
-        total += own * (y[i] - y[first])
-        weight += own
-        if not np.isnan(pull[i]):
-            x[first : i + 1] = y[first] + (total + pull[i] - before) / weight
-            first, total, weight, before = i + 1, 0.0, 0.0, pull[i]
-
-
-@parallel_njit()
-def _solve_all(y, w, e, penalties, bound, centre, out):
-    for p in prange(len(penalties)):
-        _solve(y, w, e, penalties[p], bound, centre, out[p])
-
-
-@njit(cache=True, nogil=True)
-def _mean_of(y, orders, w, penalty, bound, centre, out):
-    """Mean over the orders in node order; returns the mean number of pieces."""
-    out[:] = 0.0
-    chain, pieces = np.empty(len(y)), 0
-    for order in orders:
-        pieces += _solve(y[order], None if w is None else w[order], None, penalty, bound, centre, chain)
-        for i in range(len(order)):
-            out[order[i]] += chain[i]
-    if len(orders) > 1:
-        out /= len(orders)
-    return pieces / len(orders)
-
-
-@parallel_njit()
-def _score_all(y, orders, w, truth, penalties, bound, centre, scores):
-    for p in prange(len(penalties)):
-        x = np.empty(len(y))
-        scores[p, 1] = _mean_of(y, orders, w, penalties[p], bound, centre, x)
-        scores[p, 0] = np.sum((x - y) ** 2)
-        if truth is not None:
-            scores[p, 2] = np.sum((x - truth) ** 2)
-
-
-# ---- depth-first search ------------------------------------------------------------------------------------------
-
-
-@njit(cache=True)
-def _depth_first(indptr, indices, roots):
-    n = len(indptr) - 1
-    order, stack, ahead = np.empty(n, np.int64), np.empty(n, np.int64), indptr[:-1].copy()
-    met = np.zeros(n, np.bool_)
-    count = 0
-    for root in roots:
-        if met[root]:
-            continue
-        met[root], order[count], stack[0], depth = True, root, root, 1
-        count += 1
-        while depth:
-            node = stack[depth - 1]
-            while ahead[node] < indptr[node + 1] and met[indices[ahead[node]]]:
-                ahead[node] += 1
-            if ahead[node] == indptr[node + 1]:
-                depth -= 1
-                continue
-            child = indices[ahead[node]]
-            met[child], order[count], stack[depth] = True, child, child
-            count, depth = count + 1, depth + 1
-    return order
-
-
-@njit(cache=True)
-def _shuffle_stretches(indptr, values, seed):
-    """Put values[indptr[i] : indptr[i + 1]] into random order, for each i (Fisher-Yates over SplitMix64)."""
-    state = seed
-    for row in range(len(indptr) - 1):
-        first = indptr[row]
-        for length in range(indptr[row + 1] - first, 1, -1):
-            state += np.uint64(0x9E3779B97F4A7C15)
-            z = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-            z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-            draw = ((z ^ (z >> np.uint64(31))) >> np.uint64(32)) * np.uint64(length) >> np.uint64(32)
-            a, b = first + length - 1, first + np.int64(draw)
-            values[a], values[b] = values[b], values[a]

@@ -26,6 +26,9 @@ class Contents(ModuleType):
             value = getattr(value, name)
         super().__setattr__(name, value)
 
+    def __reduce__(self):
+        return import_module, (self.__name__,)  # as packages are pickled, by name
+
     def __dir__(self):
         return sorted({*self.__dict__, *self._home, *self._packages})
 

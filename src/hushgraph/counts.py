@@ -19,11 +19,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numba import njit
 from scipy import optimize, special
 
 from hushgraph.checks import checked_sigma
 from hushgraph.combine import bounded_minimum
+from hushgraph.core import _loops
 from hushgraph.graph import Graph, checked_graph
 from hushgraph.progress import nth, reached
 from hushgraph.sums import block_products, block_sum
@@ -156,47 +156,8 @@ def likelihood_on(y: np.ndarray, sigma: np.ndarray, *, top: float | None = None)
     plain = (nearest > grid[-1]) | (cell > sigma)
     first, last = np.where(plain, 0, first), np.where(plain, 1, last)
     starts = np.concatenate([[0], np.cumsum(last - first)])
-    values = _likelihood_values(y, sigma, grid, first, starts)
+    values = _loops.likelihood_values(y, sigma, grid, first, starts)
     return Likelihood(y, sigma, grid, width, first, starts, values, plain)
-
-
-@njit(cache=True)
-def _likelihood_values(y, sigma, grid, first, starts):
-    values = np.empty(starts[-1])
-    for i in range(len(y)):
-        best = (y[i] - max(y[i], 0.0)) ** 2
-        for p in range(starts[i], starts[i + 1]):
-            f = grid[first[i] + p - starts[i]]
-            values[p] = np.exp((best - (y[i] - f) ** 2) / (2 * sigma[i] ** 2))
-    return values
-
-
-@njit(cache=True)
-def _evidence(values, starts, first, table, low, share):
-    """Sum over the grid of likelihood times (1 - share) table[low] + share table[low + 1], for each node."""
-    out = np.empty(len(low))
-    for i in range(len(low)):
-        here, there, total, w = table[low[i]], table[low[i] + 1], 0.0, share[i]
-        for p in range(starts[i], starts[i + 1]):
-            g = first[i] + p - starts[i]
-            total += values[p] * ((1 - w) * here[g] + w * there[g])
-        out[i] = total
-    return out
-
-
-@njit(cache=True)
-def _moments(values, starts, first, grid, table, low, share):
-    """(3, n): evidence, and likelihood times prior summed against f and f^2."""
-    out = np.zeros((3, len(low)))
-    for i in range(len(low)):
-        here, there, w = table[low[i]], table[low[i] + 1], share[i]
-        for p in range(starts[i], starts[i + 1]):
-            g = first[i] + p - starts[i]
-            mass = values[p] * ((1 - w) * here[g] + w * there[g])
-            out[0, i] += mass
-            out[1, i] += mass * grid[g]
-            out[2, i] += mass * grid[g] ** 2
-    return out
 
 
 # ---- one pass: pilot, priors, posterior --------------------------------------------------------------------------
@@ -216,8 +177,8 @@ class Pass:
     def posterior(self, likelihood: Likelihood, mu: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Posterior means and variances under the equal mixture of both priors."""
         parts = likelihood.values, likelihood.starts, likelihood.first, likelihood.grid
-        by_gamma = _moments(*parts, *gamma_table(likelihood, self.gamma, mu, self.level))
-        by_hats = _moments(*parts, self.table, *hat_places(mu, self.knots))
+        by_gamma = _loops.sum_moments(*parts, *gamma_table(likelihood, self.gamma, mu, self.level))
+        by_hats = _loops.sum_moments(*parts, self.table, *hat_places(mu, self.knots))
         total, mean, square = by_gamma + by_hats
         keep = likelihood.plain | (total <= SMALLEST)
         total = np.where(keep, 1.0, total)
@@ -288,7 +249,7 @@ def fit_gamma(likelihood: Likelihood, mu: np.ndarray, level: float, start: np.nd
 
     def cost(gamma):
         reached(0.3, "counts")
-        evidence = _evidence(*parts, *gamma_table(likelihood, gamma, mu, level))
+        evidence = _loops.sum_evidence(*parts, *gamma_table(likelihood, gamma, mu, level))
         return -block_sum(np.log(np.maximum(evidence, SMALLEST))) / len(mu)
 
     found = optimize.minimize(
@@ -319,55 +280,14 @@ def fit_hats(likelihood: Likelihood, mu: np.ndarray, knots: np.ndarray, level: f
     if len(knots) == 1:
         prior = np.concatenate([prior, prior])  # a second row that no node uses
     low, share = hat_places(mu, knots)
+    parts = likelihood.values, likelihood.starts, likelihood.first
     table = (prior + 1 / prior.shape[1]) / 2  # not zero anywhere, for zeros would stay
     for step in range(EM_STEPS):
         reached(0.5 + step / (2 * EM_STEPS), "counts")
-        expected = _expected(likelihood.values, likelihood.starts, likelihood.first, table, low, share, likelihood.plain)
+        expected = _loops.count_expected(*parts, table, low, share, likelihood.plain, SMALLEST)
         table = table * expected + prior  # one pseudo-count on the prior
         table /= table.sum(axis=1, keepdims=True)
     return table
-
-
-@njit(cache=True)
-def _expected(values, starts, first, table, low, share, plain):
-    """How many nodes each point of each distribution stands for, over its mass. Too short a work for threads."""
-    counts = np.zeros_like(table)
-    for i in range(len(low)):
-        if plain[i]:
-            continue
-        here = values[starts[i] : starts[i + 1]]
-        points, w = slice(first[i], first[i] + len(here)), share[i]
-        total = _mixed(here, table[low[i], points], table[low[i] + 1, points], w)
-        if total > SMALLEST:
-            _add_scaled(here, (1 - w) / total, w / total, counts[low[i], points], counts[low[i] + 1, points])
-    return counts
-
-
-@njit(cache=True)
-def _mixed(values, a, b, w):
-    """sum of values ((1 - w) a + w b), in four sums side by side."""
-    n = len(values)
-    s0 = s1 = s2 = s3 = t0 = t1 = t2 = t3 = 0.0
-    for p in range(0, n - 3, 4):
-        s0 += values[p] * a[p]
-        s1 += values[p + 1] * a[p + 1]
-        s2 += values[p + 2] * a[p + 2]
-        s3 += values[p + 3] * a[p + 3]
-        t0 += values[p] * b[p]
-        t1 += values[p + 1] * b[p + 1]
-        t2 += values[p + 2] * b[p + 2]
-        t3 += values[p + 3] * b[p + 3]
-    for p in range(n - n % 4, n):
-        s0 += values[p] * a[p]
-        t0 += values[p] * b[p]
-    return (1 - w) * ((s0 + s1) + (s2 + s3)) + w * ((t0 + t1) + (t2 + t3))
-
-
-@njit(cache=True)
-def _add_scaled(values, c, d, into_c, into_d):
-    for p in range(len(values)):
-        into_c[p] += c * values[p]
-        into_d[p] += d * values[p]
 
 
 # ---- the second pass ---------------------------------------------------------------------------------------------

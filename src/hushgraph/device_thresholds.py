@@ -13,8 +13,9 @@ import numpy as np
 
 from hushgraph._errors import InputError
 from hushgraph.arrays import namespace
+from hushgraph.core import _loops
 from hushgraph.kernels.gpu import OPTIONS, compiled, cupy
-from hushgraph.sure_bins import BINS, FINER, WORDS, least_of_rows
+from hushgraph.sure_bins import BINS, FINER, WORDS
 
 SOURCES = "thresholds.cu cells.cu"
 LIMBS, HEAD, TOPS = 17, 7, 4  # as in `thresholds.cu`
@@ -27,7 +28,7 @@ CHUNK = 4096  # values whose members keep their order; also the fewest that a bl
 
 
 def least_sure_on_device(x, g, scale, variance: float, beta: float) -> np.ndarray:
-    """For each row of coefficients the candidate with the least SURE, as `sure_bins.least_sure` finds it.
+    """For each row of coefficients the candidate with the least SURE, as `_loops.least_sure` finds it.
 
     The host waits once, however many rows there are; where cells hold very many values it searches them itself.
     """
@@ -41,7 +42,7 @@ def least_sure_on_device(x, g, scale, variance: float, beta: float) -> np.ndarra
     if searched.all():
         return found
     known, cells, members = rows.cells_and_members()
-    return least_of_rows(known, cells, members, variance, beta)
+    return _loops.least_of_rows(known, cells, members, variance, beta)
 
 
 class _Rows:

@@ -20,14 +20,12 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
-from numba import prange
 
 from hushgraph.arrays import namespace, on_device, on_host
 from hushgraph.chebyshev import chebyshev_coefficients
+from hushgraph.core import _loops
 from hushgraph.frame import MEAN_DEGREE, ChebyshevFrame, chebyshev_frame
 from hushgraph.graph import Graph
-from hushgraph.kernels.cpu import cores_for
-from hushgraph.kernels.threads import parallel_njit
 from hushgraph.local_noise import smooth_weights
 from hushgraph.risk import Law, default_probes, probes
 from hushgraph.sgwt import Noise
@@ -177,8 +175,7 @@ def _probe(frame: ChebyshevFrame, coefficients: np.ndarray, noise: Noise, eps: n
         if on_device(rows):
             _accumulate_on_device(group, rows, n_scales, 1 / count, start == 0, sums)
         else:
-            with cores_for(n):
-                accumulate(group, rows, n_scales, 1 / count, start == 0, sums)
+            _loops.add_probes(group, rows, n_scales, n_scales + PILOT, 1 / count, start == 0, sums)
         first += [rows[: kept - start]] if start < kept else []
     weights, _, cross, left = np.split(sums, np.cumsum([n_scales, len(SMOOTHERS), n_scales]).tolist())
     smooth = smooth_weights(frame.graph, sums[: len(few)], sigma=noise.per_node)
@@ -189,25 +186,9 @@ def _probe(frame: ChebyshevFrame, coefficients: np.ndarray, noise: Noise, eps: n
 
 
 def _accumulate_on_device(eps, rows, n_scales: int, share: float, fresh: bool, sums):
-    """As `accumulate`."""
+    """Adds that share of (rho_j eps)^2, (eps - P eps)^2, (P eps) (rho_j eps) and eps (eps - P eps) of each probe, as `add_probes` does."""
     own, factor = rows.copy(), np.repeat(rows[:, n_scales + PILOT, None], rows.shape[1], axis=1)
     own[:, n_scales:] = eps[:, None] - rows[:, n_scales:]
     factor[:, n_scales:] = eps[:, None]
     for part, terms in zip(np.split(sums, 2), (own * own, own * factor), strict=True):
         part[:] = share * terms.sum(axis=0) + (0.0 if fresh else part)
-
-
-@parallel_njit()
-def accumulate(eps, rows, n_scales, share, fresh, sums):
-    """Adds that share of (rho_j eps)^2, (eps - P eps)^2, (P eps) (rho_j eps) and eps (eps - P eps) of each probe."""
-    n_rows = rows.shape[1]
-    for i in prange(eps.shape[1]):
-        for j in range(n_rows):
-            square, product = 0.0, 0.0
-            for m in range(len(eps)):
-                smooth = j >= n_scales
-                own = eps[m, i] - rows[m, j, i] if smooth else rows[m, j, i]
-                square += own * own
-                product += own * (eps[m, i] if smooth else rows[m, n_scales + PILOT, i])
-            sums[j, i] = share * square + (0.0 if fresh else sums[j, i])
-            sums[n_rows + j, i] = share * product + (0.0 if fresh else sums[n_rows + j, i])

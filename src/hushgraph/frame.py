@@ -16,7 +16,7 @@ from hushgraph._errors import InputError
 from hushgraph.chebyshev import chebyshev_coefficients, chebyshev_values, checked_degree, frame_bounds
 from hushgraph.checks import checked_count, checked_number, choose
 from hushgraph.graph import Graph, LaplacianKind, checked_graph
-from hushgraph.partition import Plateau, checked_base, checked_low_scales, count_scales, partition
+from hushgraph.partition import Plateau, checked_base, checked_low_scales, count_scales, last_step_below, partition
 from hushgraph.spectrum import Spectrum
 from hushgraph.sums import orderless_sum
 
@@ -51,7 +51,6 @@ class ChebyshevFrame:
     laplacian: LaplacianKind
     bands: Bands
     unit: float
-    lambda_max: float
     lambda_upper: float
     degree: int
     damping: Damping | None
@@ -64,6 +63,11 @@ class ChebyshevFrame:
     @property
     def base(self) -> float:
         return self.bands.base
+
+    @cached_property
+    def lambda_max(self) -> float:
+        """Largest eigenvalue of the Laplacian, to 1e-3, in the unit of the frame."""
+        return self.unit * self.graph.spectrum(self.laplacian).lambda_max
 
     @cached_property
     def bounds(self) -> tuple[float, float]:
@@ -159,20 +163,22 @@ def chebyshev_frame(
     (5, True)
     """
     choose("damping", damping, (None, *get_args(Damping)))
-    spectrum = checked_graph(graph).spectrum(laplacian)
-    unit = _unit(graph, laplacian, rescale)
-    return frame_of(graph, spectrum, unit, laplacian, degree, damping, (base, plateau, c, low_scales, n_scales), tightness)
+    choose("laplacian", laplacian, get_args(LaplacianKind))
+    unit, ratio = _unit(checked_graph(graph), laplacian, rescale), checked_base(base)
+    spectrum = graph.spectrum_for_scales(laplacian, lambda upper: last_step_below(unit * upper, ratio) / unit)
+    return frame_of(graph, spectrum, unit, laplacian, degree, damping, (ratio, plateau, c, low_scales, n_scales), tightness)
 
 
 def frame_of(graph: Graph, spectrum: Spectrum, unit: float, laplacian: LaplacianKind, degree, damping, bands, tightness=1e-2):
-    """The frame where the spectrum and the unit are known; `bands` are base, plateau, c, low_scales and n_scales."""
-    lambda_max, upper = unit * spectrum.lambda_max, unit * spectrum.lambda_upper or 1.0  # L = 0: any interval will do
-    bands = _bands(lambda_max, *bands)
+    """The frame where the spectrum, as far as it decides the number of scales, and the unit are known; `bands` are base, plateau, c,
+    low_scales and n_scales."""
+    upper = unit * spectrum.lambda_upper or 1.0  # L = 0: any interval will do
+    bands = _bands(unit * spectrum.lambda_max, *bands)
     if isinstance(degree, str) and degree == "auto":
         degree = _degree_for(bands, upper, damping, tightness)
     degree = checked_degree(degree, 1, note=", or 'auto'")
     theta = chebyshev_coefficients(bands.filters, degree, upper=upper, damping=damping)
-    return ChebyshevFrame(graph, laplacian, bands, unit, lambda_max, upper, degree, damping, theta)
+    return ChebyshevFrame(graph, laplacian, bands, unit, upper, degree, damping, theta)
 
 
 def exact_frame(

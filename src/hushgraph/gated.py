@@ -15,16 +15,14 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numba import njit, prange
 from scipy.special import expit
 
 from hushgraph.arrays import beside, namespace, on_device
 from hushgraph.columns import Observation
+from hushgraph.core import _loops
 from hushgraph.filters import PILOT
 from hushgraph.kernels import gpu
-from hushgraph.kernels.cpu import cores_for
-from hushgraph.kernels.threads import parallel_njit
-from hushgraph.sums import BLOCK, block_dots, block_sum, block_sum_of, blocks, dot
+from hushgraph.sums import BLOCK, along_rows, block_dots, block_sum, block_sum_of, blocks
 
 STEEPNESS = 2.0  # of the gate
 
@@ -55,9 +53,8 @@ class Gate:
         if on_device(cross):
             weights = beside(self.shift, cross)[:, None] + beside(self.stretch, cross)[:, None] * self.z
             return self.slope * (cross - np.mean(weights[:, None] * rho, axis=0))
-        out = np.empty_like(cross)
-        with cores_for(out.size):
-            _moves(cross, rho, self.z, self.slope, self.shift, self.stretch, out)
+        out = np.empty(cross.shape)
+        _loops.gate_moves(along_rows(cross), along_rows(rho), self.z, self.slope, self.shift, self.stretch, out)
         return out
 
 
@@ -74,16 +71,6 @@ def opened(p, mean: float, spread: float) -> tuple[Any, Any, Any]:
     return gate, z, STEEPNESS / spread * gate * (1 - gate) if per_spread(mean, spread) else np.zeros_like(z)
 
 
-@parallel_njit()
-def _moves(cross, rho, z, slope, shift, stretch, out):
-    for i in prange(len(z)):
-        for j in range(len(out)):
-            total = 0.0
-            for p in range(len(rho)):
-                total += (shift[p] + stretch[p] * z[i]) * rho[p, j, i]
-            out[j, i] = slope[i] * (cross[j, i] - total / len(rho))
-
-
 def shrunken(
     w: np.ndarray, scale: np.ndarray, thresholds: np.ndarray, weights: np.ndarray, gate: Gate | None = None, moves=None
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -92,8 +79,8 @@ def shrunken(
         return _shrunken_on_device(w, scale, thresholds, weights, gate, moves)
     kept = np.empty((len(thresholds), *w.shape))
     parts = np.zeros((len(blocks(w.shape[1])), len(thresholds), len(w)))
-    with cores_for(w.size):
-        _shrink(w, scale, thresholds, weights, None if gate is None else gate.open, moves, kept, parts)
+    w, scale, weights = along_rows(w), along_rows(scale), along_rows(weights)
+    _loops.shrink_rows(w, scale, thresholds, weights, None if gate is None else gate.open, moves, kept, parts, BLOCK)
     return kept, block_sum_of(list(parts)) if len(parts) else np.zeros(kept.shape[:2])
 
 
@@ -113,11 +100,8 @@ def add_moved(
     if on_device(w):
         _add_moved_on_device(w, scale, thresholds, a, rows, out, gate)
         return
-    with cores_for(w.size):
-        if gate is None:
-            _move(w, scale, thresholds, a, rows, out, None, None, None, None, None, None)
-        else:
-            _move(w, scale, thresholds, a, rows, out, gate.open, gate.z, gate.slope, gate.smooth, gate.shift, gate.stretch)
+    behind = () if gate is None else (gate.open, gate.z, gate.slope, along_rows(gate.smooth), gate.shift, gate.stretch)
+    _loops.add_moved(along_rows(w), along_rows(scale), thresholds, a, along_rows(rows), out, *behind)
 
 
 def _shrunken_on_device(w, scale, thresholds, weights, gate: Gate | None, moves):
@@ -150,7 +134,7 @@ _SHRINK = """
 
 @cache
 def _gated_kernel():
-    """kept and the terms of its divergence, as `_shrink` below."""
+    """kept and the terms of its divergence, as `shrink_rows` of the processor."""
     code = _SHRINK + "kept = through * h; terms = weight * through * slope + moves * h;"
     kinds = "float64 x, float64 t, float64 scale, float64 weight, float64 through, float64 moves"
     return gpu.cupy().ElementwiseKernel(kinds, "float64 kept, float64 terms", code, "gated", options=gpu.OPTIONS)
@@ -162,65 +146,3 @@ def _sum_kernel():
     code = _SHRINK + "values += share * h; slopes += share * slope;"
     kinds = "float64 x, float64 t, float64 scale, float64 share"
     return gpu.cupy().ElementwiseKernel(kinds, "float64 values, float64 slopes", code, "add_shrunken", options=gpu.OPTIONS)
-
-
-@njit(cache=True, error_model="numpy")
-def _james_stein(x, limit):
-    """h and its slope; all of x at limit 0. Without branches, for the compiler to take several at once."""
-    size = abs(x)
-    r = limit / size if size > limit else 1.0
-    alive = 1.0 if size > limit or limit == 0 else 0.0
-    r = r if limit > 0 else 0.0
-    return alive * (x * (1 - r * r)), alive * (1 + r * r)
-
-
-@parallel_njit(error_model="numpy")
-def _shrink(w, scale, thresholds, weights, gate, moves, kept, parts):
-    for block in prange(len(parts)):
-        lo, hi = block * BLOCK, min((block + 1) * BLOCK, w.shape[1])
-        terms, ones = np.empty(hi - lo), np.ones(hi - lo)
-        for j in range(len(w)):
-            x, noise, weight = w[j, lo:hi], scale[j, lo:hi], weights[j, lo:hi]
-            for k in range(len(thresholds)):
-                out, t = kept[k, j, lo:hi], thresholds[k]
-                if gate is None:
-                    for i in range(hi - lo):
-                        h, slope = _james_stein(x[i], t * noise[i])
-                        out[i] = h
-                        terms[i] = weight[i] * slope
-                else:
-                    through, move = gate[lo:hi], moves[j, lo:hi]
-                    for i in range(hi - lo):
-                        h, slope = _james_stein(x[i], t * noise[i])
-                        out[i] = through[i] * h
-                        terms[i] = weight[i] * through[i] * slope + move[i] * h
-                parts[block, k, j] = dot(terms, ones)
-
-
-@parallel_njit(error_model="numpy")
-def _move(w, scale, thresholds, a, rows, out, gate, z, slope, smooth, shift, stretch):
-    for block in prange((w.shape[1] + BLOCK - 1) // BLOCK):
-        lo, hi = block * BLOCK, min((block + 1) * BLOCK, w.shape[1])
-        values, slopes = np.empty(hi - lo), np.empty(hi - lo)
-        for j in range(len(w)):
-            if not np.any(a[:, j]):
-                continue
-            values[:], slopes[:] = 0, 0
-            x, noise = w[j, lo:hi], scale[j, lo:hi]
-            for k in range(len(thresholds)):
-                t, share = thresholds[k], a[k, j]
-                if share != 0:
-                    for i in range(hi - lo):
-                        h, s = _james_stein(x[i], t * noise[i])
-                        values[i] += share * h
-                        slopes[i] += share * s
-            for p in range(len(rows)):
-                target, own = out[p, min(j, out.shape[1] - 1), lo:hi], rows[p, j, lo:hi]
-                if gate is None:
-                    for i in range(hi - lo):
-                        target[i] += slopes[i] * own[i]
-                else:
-                    through, above, steep, moved = gate[lo:hi], z[lo:hi], slope[lo:hi], smooth[p, lo:hi]
-                    for i in range(hi - lo):
-                        change = steep[i] * (moved[i] - shift[p] - stretch[p] * above[i])
-                        target[i] += through[i] * slopes[i] * own[i] + change * values[i]

@@ -31,7 +31,7 @@ from hushgraph.edge_table import EdgeTable, checked_names
 from hushgraph.interop import USUAL_AXES, geopandas_edges, igraph_edges, networkx_edges, node_names, pyg_edges
 from hushgraph.kernels.layout import Layout, prepare
 from hushgraph.labelled import in_node_order, is_labelled
-from hushgraph.spectrum import Spectrum, laplacian_spectrum
+from hushgraph.spectrum import Spectrum, laplacian_spectrum, upper_bound
 from hushgraph.symmetric import SymmetricRows, symmetric_rows
 
 LaplacianKind = Literal["combinatorial", "normalized", "random_walk"]
@@ -363,10 +363,32 @@ class Graph:
         tolerance = checked_number("tolerance", tolerance, "a relative error between 0 and 1", above=0, below=1)
         key = ("spectrum", symmetric, tolerance, bool(exact))
         if key not in self.memo:
-            upper = None if symmetric == "combinatorial" else 2.0
             parts = *self.symmetric_parts(symmetric), self.layout(symmetric)
-            self.memo[key] = laplacian_spectrum(*parts, tolerance=tolerance, exact=exact, known_upper=upper)
+            self.memo[key] = laplacian_spectrum(*parts, self._upper_bound(symmetric), tolerance=tolerance, exact=exact)
         return self.memo[key]
+
+    def spectrum_for_scales(self, kind: LaplacianKind, enough_below: Callable[[float], float]) -> Spectrum:
+        """The spectrum as far as it decides the number of scales: `lambda_max` may be a lower bound above enough_below(lambda_upper)."""
+        symmetric: LaplacianKind = "combinatorial" if kind == "combinatorial" else "normalized"
+        complete = self.memo.get(("spectrum", symmetric, 1e-3, False))
+        if complete is not None:
+            return complete
+        bound = self._upper_bound(symmetric)
+        rough, enough = self.memo.get(("rough spectrum", symmetric)), enough_below(bound[0])
+        if rough is None or rough.lambda_max <= enough:
+            parts = *self.symmetric_parts(symmetric), self.layout(symmetric)
+            rough = laplacian_spectrum(*parts, bound, enough=enough)
+            key = ("rough spectrum", symmetric) if rough.lambda_max > enough else ("spectrum", symmetric, 1e-3, False)
+            self.memo[key] = rough
+        return rough
+
+    def _upper_bound(self, symmetric: LaplacianKind) -> tuple[float, str]:
+        """A proven bound on the eigenvalues, and how it was found; kept after the first call."""
+        if symmetric == "normalized":
+            return 2.0, "theorem: spectrum in [0, 2] (proven)"
+        if "upper bound" not in self.memo:
+            self.memo["upper bound"] = upper_bound(*self.symmetric_parts(symmetric), self.layout(symmetric))
+        return self.memo["upper bound"]
 
     @property
     def lambda_max(self) -> float:
@@ -376,7 +398,7 @@ class Graph:
     @property
     def lambda_upper(self) -> float:
         """Proven upper bound on the eigenvalues of the combinatorial Laplacian."""
-        return self.spectrum().lambda_upper
+        return self._upper_bound("combinatorial")[0]
 
     def latest(self, name: str, key: tuple, make: Callable[[], Any]) -> Any:
         """What `make` makes for this key; kept until another key is asked for under the same name."""

@@ -36,7 +36,7 @@ from hushgraph.graphml_rows import NOT_PLAIN, NOT_WANTED, Keys, PlainRows, plain
 from hushgraph.text_files import CUT_SHORT, large_blocks, pieces
 
 _LONGEST = 1 << 26  # bytes without the end of an element
-_LARGE = 1 << 18  # bytes; below that the XML parser is done before the other way would be compiled
+_LARGE = 1 << 12  # bytes; below that the XML parser is as fast
 _NAMES = "name", "id"  # data of nodes that are their names, in files of igraph
 _AXES = tuple(dict.fromkeys(axis for axes in PLACES for axis in axes))
 

@@ -5,7 +5,7 @@ Arrays of NumPy, CuPy and pyarrow, lists and Series of polars have no names and 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -62,12 +62,12 @@ def in_node_order(name: str, values, nodes: list, *, one: bool = False) -> Any:
     return ordered[:, 0] if one and labels is not None and ordered.ndim == 2 and ordered.shape[1] == 1 else ordered
 
 
-def in_form_of(model, nodes: list, values) -> Any:
-    """Values in the order of `nodes` in the form and order of `model`; a Mapping becomes a dict, arrays stay as they are."""
+def in_form_of(model, nodes: Callable[[], list], values) -> Any:
+    """Values in the order of nodes() in the form and order of `model`; a Mapping becomes a dict, arrays stay as they are."""
     if not is_labelled(model):
         return values
     labels, _ = labels_and_values("signal", model)
-    place = {node: i for i, node in enumerate(nodes)}
+    place = {node: i for i, node in enumerate(nodes())}
     ordered = values if labels is None else values[[place[label] for label in labels]]
     if isinstance(model, Mapping):
         return dict(zip(model, ordered, strict=True))

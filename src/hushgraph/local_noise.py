@@ -9,16 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit, prange
 
 from hushgraph._errors import InputError
 from hushgraph.arrays import largest_size, namespace, on_device, on_host
 from hushgraph.checks import LARGEST, checked_real_array, checked_sigma, span
+from hushgraph.core import _loops
 from hushgraph.graph import Graph, checked_graph
-from hushgraph.kernels.cpu import cores_for
-from hushgraph.kernels.lanes import ALL, WIDTH, get, total
-from hushgraph.kernels.threads import parallel_njit
-from hushgraph.sums import BLOCK, SLICE, block_sum, blocks, orderless_sum
+from hushgraph.sums import BLOCK, block_sum, blocks, orderless_sum
 
 
 def smooth_weights(graph: Graph, weights: np.ndarray, *, sigma=None) -> np.ndarray:
@@ -108,7 +105,7 @@ def _smooth_on_device(graph: Graph, weights, own: np.ndarray | None):
 
 
 def _features_on_device(cp, around):
-    """As `_features`."""
+    """Columns of the regression."""
     d, near, inverse_near, twice_near = around[:4]
     local = cp.where(around[ALONE] > 0, 0.0, around[LOCAL])
     rows = [1.0, d, cp.sqrt(d), 1 / d, near, inverse_near, twice_near, d * near, near / d, d * inverse_near, near * near]
@@ -126,8 +123,7 @@ def surroundings(graph: Graph, own: np.ndarray | None, usual: Usual) -> np.ndarr
 
     def walk(source, target):
         """Means over the neighbours."""
-        with cores_for(graph.n):
-            _walk(matrix.indptr, matrix.indices, matrix.data, inverse, source, target)
+        _loops.average_neighbors(matrix.indptr, matrix.indices, matrix.data, inverse, source, target)
 
     around[0] = np.maximum(graph.degrees / usual.degree, 1e-12 * (usual.most / usual.degree or 1.0))
     walk(around[0], around[1])
@@ -143,42 +139,11 @@ def surroundings(graph: Graph, own: np.ndarray | None, usual: Usual) -> np.ndarr
     return around
 
 
-@parallel_njit()
-def _walk(pointers, neighbours, weights, inverse, source, target):
-    for i in prange(len(target)):
-        total = 0.0
-        for k in range(pointers[i], pointers[i + 1]):
-            total += weights[k] * source[neighbours[k]]
-        target[i] = total * inverse[i]
-
-
-@njit(cache=True, error_model="numpy")
-def _features(around, out):
-    """Columns for the regression: (columns, nodes)."""
-    degree, around_it, inverse_around, twice_around, noise, alone = (
-        around[0],
-        around[1],
-        around[2],
-        around[3],
-        around[LOCAL],
-        around[ALONE],
-    )
-    for i in range(out.shape[1]):
-        d, near, inverse_near = degree[i], around_it[i], inverse_around[i]
-        local = 0.0 if alone[i] > 0 else noise[i]
-        out[0, i], out[1, i], out[2, i], out[3, i] = local, local * d, local * np.sqrt(d), local / d
-        out[4, i], out[5, i], out[6, i] = local * near, local * inverse_near, local * twice_around[i]
-        out[7, i], out[8, i] = local * d * near, local * near / d
-        out[9, i], out[10, i] = local * d * inverse_near, local * near * near
-    out[MADE : MADE + len(around) - ALONE] = around[ALONE:]
-
-
 def largest_columns(around: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """The largest size of each column of the regression, of the weights, of 1 and of the noise around: what their units are made of."""
     columns = MADE + len(around) - ALONE
     parts = np.zeros((max(len(blocks(weights.shape[1])), 1), columns + len(weights) + 2))
-    with cores_for(weights.shape[1]):
-        _largest(around, weights, parts)
+    _loops.largest_features(around, np.ascontiguousarray(weights, dtype=np.float64), parts, BLOCK)
     return parts.max(axis=0)
 
 
@@ -189,8 +154,7 @@ def products_in_units(around: np.ndarray, weights: np.ndarray, tops: np.ndarray)
     """
     rows = len(tops)
     parts = np.zeros((2, max(len(blocks(weights.shape[1])), 1), rows, rows), dtype=np.int64)
-    with cores_for(weights.shape[1]):
-        _products(around, weights, _powers_above(tops), parts)
+    _loops.count_products(around, np.ascontiguousarray(weights, dtype=np.float64), _powers_above(tops), parts, BLOCK)
     return parts.sum(axis=1)
 
 
@@ -206,8 +170,7 @@ def fit_of_products(units: np.ndarray, tops: np.ndarray, columns: int) -> tuple[
 def fitted_weights(around: np.ndarray, coefficients: np.ndarray, usual: np.ndarray) -> np.ndarray:
     """What the regression says of each node, (scales, n)."""
     smooth = np.empty((len(usual), around.shape[1]))
-    with cores_for(around.shape[1]):
-        _fitted(around, coefficients, usual, smooth)
+    _loops.fit_weights(around, np.ascontiguousarray(coefficients), usual, smooth)
     return smooth
 
 
@@ -216,97 +179,6 @@ HIGH = 2.0**-30  # high units of a product of two columns, where the largest is 
 
 def _powers_above(tops: np.ndarray) -> np.ndarray:
     return np.ldexp(1.0, np.frexp(tops)[1])
-
-
-@parallel_njit()
-def _largest(around, weights, parts):
-    n_scales = len(weights)
-    columns = parts.shape[1] - n_scales - 2
-    for block in prange(len(parts)):
-        lo, hi = block * BLOCK, min((block + 1) * BLOCK, weights.shape[1])
-        rows = np.empty((parts.shape[1], hi - lo))
-        _rows(around[:, lo:hi], weights[:, lo:hi], columns, rows)
-        for k in range(len(rows)):
-            for i in range(hi - lo):
-                parts[block, k] = max(parts[block, k], abs(rows[k, i]))
-
-
-@parallel_njit()
-def _products(around, weights, powers, parts):
-    """Columns with columns up to the diagonal and with weights; 1 with weights and noise."""
-    n_scales = len(weights)
-    columns = parts.shape[2] - n_scales - 2
-    for block in prange(parts.shape[1]):
-        lo, hi = block * BLOCK, min((block + 1) * BLOCK, weights.shape[1])
-        rows = np.empty((parts.shape[2], hi - lo))
-        _rows(around[:, lo:hi], weights[:, lo:hi], columns, rows)
-        for k in range(len(rows)):
-            rows[k] *= 1 / powers[k]
-        for k in range(columns):
-            for m in range(k + 1):
-                parts[0, block, k, m], parts[1, block, k, m] = _dot_in_units(rows[k], rows[m])
-            for m in range(columns, columns + n_scales):
-                parts[0, block, k, m], parts[1, block, k, m] = _dot_in_units(rows[k], rows[m])
-        k = columns + n_scales
-        for m in range(columns, columns + n_scales + 2):
-            parts[0, block, k, m], parts[1, block, k, m] = _dot_in_units(rows[k], rows[m])
-
-
-@njit(cache=True)
-def _rows(around, weights, columns, out):
-    """Columns of the regression, weights, 1, noise."""
-    n_scales = len(weights)
-    _features(around, out[:columns])
-    out[columns : columns + n_scales] = weights
-    out[columns + n_scales] = 1.0
-    out[columns + n_scales + 1] = around[LOCAL]
-
-
-@njit(cache=True)
-def _dot_in_units(x, y):
-    """x'y in high and in low units, for |x|, |y| <= 1 and at most 2^20 of them: sums of whole units are exact, in any order.
-
-    Adding and taking away 1.5 2^52 units rounds to a whole number of them.
-    """
-    rounder, finer = 1.5 * 2.0**22, 1.5 * 2.0**-8
-    high, low, done = 0.0, 0.0, len(x) // WIDTH * WIDTH
-    if done > 0:
-        ones = np.ones(WIDTH)
-        first = np.uint64(0)
-        one = get(ones, first, ALL)
-        big, small, highs = rounder * one, finer * one, 0.0 * one
-        lows = highs
-        for i in range(done // WIDTH):
-            k = np.uint64(i)
-            product = get(x, k, ALL) * get(y, k, ALL)
-            whole = (product + big) - big
-            highs = highs + whole
-            lows = lows + (((product - whole) + small) - small)
-        high, low = total(highs), total(lows)
-    for i in range(done, len(x)):
-        product = x[i] * y[i]
-        whole = (product + rounder) - rounder
-        high += whole
-        low += ((product - whole) + finer) - finer
-    return np.int64(high * 2.0**30), np.int64(low * 2.0**60)
-
-
-@parallel_njit()
-def _fitted(around, coefficients, usual, out):
-    """Within a factor 4 of what is usual."""
-    for part in prange((out.shape[1] + SLICE - 1) // SLICE):
-        lo, hi = part * SLICE, min((part + 1) * SLICE, out.shape[1])
-        features, local = np.empty((len(coefficients), hi - lo)), around[LOCAL, lo:hi]
-        _features(around[:, lo:hi], features)
-        for k in range(len(out)):
-            row = np.zeros(hi - lo)
-            for c in range(len(coefficients)):
-                factor, column = coefficients[c, k], features[c]
-                for i in range(hi - lo):
-                    row[i] += factor * column[i]
-            for i in range(hi - lo):
-                middle = usual[k] * local[i]
-                out[k, lo + i] = min(max(row[i], middle / 4), middle * 4)
 
 
 def checked_weight_size(weights: np.ndarray) -> np.ndarray:

@@ -80,6 +80,18 @@ def count_scales(lambda_max: float, *, base: float = 2.0) -> int:
     return max(0, exponent + 2 - empty_top) + 1
 
 
+def last_step_below(value: float, base: float) -> float:
+    """Eigenvalues between this and `value`, a bound on them, all make the same number of scales.
+
+    >>> [round(last_step_below(x, 2.0), 6) for x in (8.0, 9.0)], count_scales(4.1), count_scales(8.0), count_scales(8.1)
+    ([4.0, 8.0], 5, 5, 6)
+    """
+    step = 1.0
+    while step * base * (1 + 1e-9) < value:
+        step *= base
+    return step * (1 + 2.5e-9) if value > step else np.inf
+
+
 def partition(x, *, n_scales: int, plateau: Plateau = "linear", base: float = 2.0, c: float | None = None, low_scales: int = 0):
     """psi_0..psi_J at the points x, shape (n_scales, len(x)).
 

@@ -134,7 +134,7 @@ class Denoised:
         bounds = np.sqrt((np.maximum(risks, 0.0) + errors) / max(self.n_values, 1))
         bounds[np.broadcast_to(self.details.get("sigma_too_large", False), bounds.shape)] = np.nan
         error = self.node_risk.expected_error(hops=hops, bounds=bounds)
-        return in_form_of(self.signal, list(range(len(error))) if self.labels is None else self.labels.tolist(), error)
+        return in_form_of(self.signal, lambda: list(range(len(error))) if self.labels is None else self.labels.tolist(), error)
 
     @property
     def n_values(self) -> int:
@@ -222,4 +222,4 @@ def per_signal(values, ndim: int):
 
 def like_input(graph: Graph, noisy, signal):
     """`in_form_of` what the caller passed."""
-    return in_form_of(noisy, node_names(graph), signal)
+    return in_form_of(noisy, lambda: node_names(graph), signal)

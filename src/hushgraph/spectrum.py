@@ -22,12 +22,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numba import njit, prange
 from scipy import linalg, sparse
 from scipy.sparse.linalg import eigsh
 
+from hushgraph.core import _loops
 from hushgraph.kernels import cpu
-from hushgraph.kernels.threads import parallel_njit
 
 PLAIN_PRODUCTS = 5  # with the signless Laplacian; then its triangles are taken out
 PRODUCTS = 15  # of the Collatz-Wielandt iteration in all: more gain less than 1 %
@@ -51,20 +50,6 @@ class Spectrum:
     lambda_upper_from: str
 
 
-@parallel_njit()
-def _next_lanczos_vector(blocks, w, v, v_previous, alpha, beta):
-    """w - alpha v - beta v_previous, written over v_previous; returns its squared norm per block."""
-    norms = np.zeros(len(blocks) - 1)
-    for b in prange(len(blocks) - 1):
-        norm = 0.0
-        for i in range(blocks[b], blocks[b + 1]):
-            value = w[i] - alpha * v[i] - beta * v_previous[i]
-            v_previous[i] = value
-            norm += value * value
-        norms[b] = norm
-    return norms
-
-
 def largest_eigenvalue(layout, diagonal, *, tolerance, max_steps=300, enough=np.inf):
     """Top eigenvalue by Lanczos, to a relative tolerance, or a lower bound on it that is `enough`; returns (value, steps).
 
@@ -78,7 +63,7 @@ def largest_eigenvalue(layout, diagonal, *, tolerance, max_steps=300, enough=np.
     alphas, betas, beta, top = [], [], 0.0, 0.0
     for step in range(1, min(n, max_steps) + 1):
         alpha = np.sum(cpu.product(layout, v, w))
-        beta_next = np.sqrt(np.sum(_next_lanczos_vector(layout.blocks, w, v, v_previous, alpha, beta)))
+        beta_next = np.sqrt(np.sum(_loops.next_lanczos_vector(layout.blocks, w, v, v_previous, alpha, beta)))
         alphas.append(alpha)
         values, vectors = linalg.eigh_tridiagonal(alphas, betas, select="i", select_range=(max(0, step - 2), step - 1))
         top, residual = values[-1], beta_next * abs(vectors[-1, -1])
@@ -99,7 +84,7 @@ def proven_bound(quotients, *, linked, heaviest, longest_row) -> tuple[float, st
     smallest, complete = float(np.min(quotients)), linked * float(heaviest)
     name = "nodes times the largest weight" if complete < smallest else f"Collatz-Wielandt, {len(quotients)} products"
     rounding = 1 + 4 * (longest_row + 4) * np.finfo(float).eps  # of a quotient and of the diagonal, generously
-    return min(smallest, complete) * rounding, f"{name} (proven)"
+    return float(min(smallest, complete) * rounding), f"{name} (proven)"
 
 
 def signless_quotients(layout, matrix, diagonal, *, largest, rows=None) -> np.ndarray:
@@ -111,16 +96,11 @@ def signless_quotients(layout, matrix, diagonal, *, largest, rows=None) -> np.nd
     parts that reach REACH steps beyond their rows find the bits of the whole.
     """
     exponent = int(np.frexp(largest)[1])
-    x, y = np.ldexp(diagonal, -exponent), np.empty(len(diagonal))
-    least = np.where(diagonal > 0, 1e-100, 0.0)
-    quotients = np.empty(PRODUCTS)
-    for k in range(PRODUCTS):
-        if k == PLAIN_PRODUCTS:
-            layout = _without_triangles(layout, matrix, diagonal, x)
-        cpu.signless_product(layout, x, y)
-        quotients[k] = _largest_quotient(x, y, rows)
-        x, y = np.maximum(np.ldexp(y, -exponent - 1, out=y), least, out=y), x
-    return quotients
+    x, least = np.ldexp(diagonal, -exponent), np.where(diagonal > 0, 1e-100, 0.0)
+    factor = float(np.ldexp(1.0, -exponent - 1))
+    plain = cpu.signless_powers(layout, x, least, factor, PLAIN_PRODUCTS, rows)
+    layout = _without_triangles(layout, matrix, diagonal, x)
+    return np.concatenate([plain, cpu.signless_powers(layout, x, least, factor, PRODUCTS - PLAIN_PRODUCTS, rows)])
 
 
 def _without_triangles(layout, matrix, diagonal, x):
@@ -129,92 +109,36 @@ def _without_triangles(layout, matrix, diagonal, x):
     at_nodes[layout.order] = x
     indptr, indices = matrix.indptr, matrix.indices
     weights = np.array([layout.uniform]) if layout.values is None else matrix.data
-    shares = np.zeros(len(indices))
-    if not _add_triangles(indptr, indices, at_nodes, None, shares):
+    shares, taken = np.empty(len(indices)), np.empty(len(indices))
+    if not _loops.sum_triangles(indptr, indices, at_nodes, None, shares, LONGEST_ROW):
         return layout
     np.divide(weights, shares, out=shares, where=shares > 0)
-    taken = np.zeros(len(indices))
-    _add_triangles(indptr, indices, at_nodes, shares, taken)
+    _loops.sum_triangles(indptr, indices, at_nodes, shares, taken, LONGEST_ROW)
     del shares  # memory: there are as many numbers again below
-    values, raised = _taken_out(indptr, indices, weights, taken, layout.order, layout.runs, diagonal)
+    values, raised = _loops.take_out(indptr, weights, taken, layout.order, layout.runs, diagonal, SLACK)
     return replace(layout, values=values, diagonal=raised, workspace={})
 
 
-@njit(cache=True)
-def _add_triangles(indptr, indices, x, shares, out):
-    """Add each triangle that gains to the entries (i, j), (i, k), (j, k) of its nodes i < j < k; return whether there are any.
+def upper_bound(adjacency, diagonal, layout) -> tuple[float, str]:
+    """A proven bound on the eigenvalues of diag(diagonal) - adjacency, and how it was found; the matrix is symmetric and non-negative."""
+    if adjacency.nnz == 0:
+        return 0.0, "no edges"
+    rows = diagonal[layout.order]
+    quotients = signless_quotients(layout, adjacency, rows, largest=rows.max())
+    linked, longest = np.count_nonzero(rows), np.diff(adjacency.indptr).max()
+    return proven_bound(quotients, linked=linked, heaviest=adjacency.data.max(), longest_row=longest)
 
-    It adds 1, or the smallest share of its three entries. Every entry is reached in ascending order of the third node.
+
+def laplacian_spectrum(
+    adjacency, diagonal, layout, bound: tuple[float, str], *, tolerance=1e-3, exact=False, enough=np.inf
+) -> Spectrum:
+    """Spectrum of diag(diagonal) - adjacency for a symmetric, non-negative adjacency matrix with that layout and that upper bound.
+
+    The search for the largest eigenvalue ends as soon as a lower bound on it is found that is `enough`.
     """
-    n, found = len(indptr) - 1, False
-    above = np.empty(n, indptr.dtype)  # where the neighbours of larger number begin
-    for i in range(n):
-        above[i] = indptr[i]
-        while above[i] < indptr[i + 1] and indices[above[i]] < i:
-            above[i] += 1
-    for i in range(n):
-        if indptr[i + 1] - indptr[i] > LONGEST_ROW:
-            continue
-        for e in range(above[i], indptr[i + 1]):
-            j, p = indices[e], e + 1
-            q, last = above[j], indptr[j + 1] if indptr[j + 1] - indptr[j] <= LONGEST_ROW else 0
-            while p < indptr[i + 1] and q < last:
-                k, m = indices[p], indices[q]
-                gains = x[i] <= x[j] + x[k] and x[j] <= x[i] + x[k] and x[k] <= x[i] + x[j]
-                if k == m and gains and indptr[k + 1] - indptr[k] <= LONGEST_ROW:
-                    value = 1.0 if shares is None else min(shares[e], shares[p], shares[q])
-                    out[e], out[p], out[q], found = out[e] + value, out[p] + value, out[q] + value, True
-                p, q = p + (k <= m), q + (m <= k)
-    return found
-
-
-@njit(cache=True)
-def _taken_out(indptr, indices, weights, taken, order, runs, diagonal):
-    """What is left of the weights, as the values of the layout, and the diagonal with what triangles add to it."""
-    below = indptr[:-1].copy()
-    for i in range(len(order)):
-        for e in range(below[i], indptr[i + 1]):  # rows before this one have filled the entries before below[i]
-            taken[below[indices[e]]] = taken[e]
-            below[indices[e]] += 1
-    values, raised = np.empty(len(indices)), np.empty(len(order))
-    for first, last, length, place in runs:
-        for i in range(first, last):
-            total = 0.0
-            for p in range(length):
-                e = indptr[order[i]] + p
-                weight, total = weights[min(e, len(weights) - 1)], total + taken[e]
-                values[place + (i - first) * length + p] = abs(weight - taken[e]) + (SLACK * weight if taken[e] > 0 else 0.0)
-            raised[i] = diagonal[i] + 0.5 * total  # each triangle is met at two entries of the row
-    return values, raised
-
-
-@njit(cache=True)
-def _largest_quotient(x, y, rows):
-    """max y_i / x_i where x_i > 0."""
-    found = 0.0
-    for i in range(len(x)):
-        if x[i] > 0 and (rows is None or rows[i]):
-            found = max(found, y[i] / x[i])
-    return found
-
-
-def laplacian_spectrum(adjacency, diagonal, layout, *, tolerance=1e-3, exact=False, known_upper=None):
-    """Spectrum of diag(diagonal) - adjacency for a symmetric, non-negative adjacency matrix with that layout."""
     if adjacency.nnz == 0:
         return Spectrum(0.0, 0.0, "no edges", "no edges")
-    with cpu.cores_for(len(diagonal)):
-        return _spectrum(adjacency, diagonal, layout, tolerance, exact, known_upper)
-
-
-def _spectrum(adjacency, diagonal, layout, tolerance, exact, known_upper) -> Spectrum:
-    n = len(diagonal)
-    rows = diagonal[layout.order]
-    if known_upper is None:
-        quotients = signless_quotients(layout, adjacency, rows, largest=rows.max())
-        linked, longest = np.count_nonzero(rows), np.diff(adjacency.indptr).max()
-        upper, upper_from = proven_bound(quotients, linked=linked, heaviest=adjacency.data.max(), longest_row=longest)
-    else:
-        upper, upper_from = known_upper, f"theorem: spectrum in [0, {known_upper:g}] (proven)"
+    n, (upper, upper_from) = len(diagonal), bound
     if n <= EXACT_BELOW or (exact and n <= 5000):
         top = linalg.eigvalsh(np.diag(diagonal) - adjacency.toarray(), check_finite=False)[-1]
         top_from = "dense eigenvalues (exact to rounding)"
@@ -223,6 +147,6 @@ def _spectrum(adjacency, diagonal, layout, tolerance, exact, known_upper) -> Spe
         top = eigsh(matrix, k=1, which="LA", return_eigenvectors=False, tol=0, v0=np.random.default_rng(0).standard_normal(n))[0]
         top_from = "ARPACK to machine precision"
     else:
-        top, steps = largest_eigenvalue(layout, rows, tolerance=tolerance)
-        top_from = f"Lanczos, {steps} steps, relative tolerance {tolerance:g}"
+        top, steps = largest_eigenvalue(layout, diagonal[layout.order], tolerance=tolerance, enough=enough)
+        top_from = f"Lanczos, {steps} steps, " + (f"relative tolerance {tolerance:g}" if top <= enough else "a lower bound")
     return Spectrum(float(min(top, upper)), float(upper), top_from, upper_from)

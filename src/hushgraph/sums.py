@@ -10,19 +10,15 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba import njit, prange
 
 from hushgraph.arrays import beside, on_device, on_host
+from hushgraph.core import _loops
 from hushgraph.kernels import gpu
-from hushgraph.kernels.cpu import cores_for
-from hushgraph.kernels.lanes import ALL, WIDTH, get, total
-from hushgraph.kernels.threads import parallel_njit
 
 BLOCK = 4096
 STRETCH = 16 * BLOCK  # nodes whose rows are gathered at a time
 DEVICE_STRETCH = 2**22  # likewise on a GPU
 FAR = 10.0  # standard deviations of a signal between its mean and 0 from which on the mean is taken out first
-SLICE = 512  # nodes whose rows stay in cache
 
 
 def blocks(n: int) -> list[slice]:
@@ -42,10 +38,9 @@ def block_products_of(n: int, rows: Callable[[slice], tuple[np.ndarray, np.ndarr
     found = []
     for start in range(0, max(n, 1), STRETCH):
         a, b = rows(slice(start, min(start + STRETCH, n)))
-        a, b = _along_rows(a), None if b is None else _along_rows(b)
+        a, b = along_rows(a), None if b is None else along_rows(b)
         parts = np.zeros((len(blocks(a.shape[1])), len(a), len(a if b is None else b)))
-        with cores_for(a.size):
-            _products(a, a if b is None else b, b is None, parts)
+        _loops.block_products(a, a if b is None else b, b is None, parts, BLOCK)
         found += list(parts)
     product = block_sum_of(found) if found else np.zeros((len(a), len(a if b is None else b)))
     return product if b is not None else np.tril(product) + np.tril(product, -1).T
@@ -62,65 +57,6 @@ def _products_on_device(n: int, rows) -> np.ndarray:
     return np.asarray(total)
 
 
-@parallel_njit()
-def _products(a, b, same, parts):
-    for block in prange(len(parts)):
-        lo, hi = block * BLOCK, min((block + 1) * BLOCK, a.shape[1])
-        add_products(a[:, lo:hi], b[:, lo:hi], same, parts[block])
-
-
-@njit(cache=True)
-def add_products(a, b, same, out):
-    """Adds the inner products of rows, of rows with themselves up to the diagonal only. Two by two, a slice of them in cache."""
-    for start in range(0, a.shape[1], SLICE):
-        end = min(start + SLICE, a.shape[1])
-        for i in range(0, len(a), 2):
-            for j in range(0, min(i + 2, len(b)) if same else len(b), 2):
-                k, m = min(i + 1, len(a) - 1), min(j + 1, len(b) - 1)
-                p, q, r, s = _four_dots(a[i, start:end], a[k, start:end], b[j, start:end], b[m, start:end])
-                out[i, j] += p
-                if m > j:
-                    out[i, m] += q
-                if k > i:
-                    out[k, j] += r
-                if k > i and m > j:
-                    out[k, m] += s
-
-
-@njit(cache=True)
-def _four_dots(x, z, y, w):
-    """x'y, x'w, z'y, z'w."""
-    first, wide = np.uint64(0), len(x) // WIDTH
-    p, q, r, s, done = 0.0, 0.0, 0.0, 0.0, 0
-    if wide > 0:
-        e, f, g, h = get(x, first, ALL), get(z, first, ALL), get(y, first, ALL), get(w, first, ALL)
-        a, b, c, d = e * g, e * h, f * g, f * h
-        for i in range(1, wide):
-            k = np.uint64(i)
-            e, f, g, h = get(x, k, ALL), get(z, k, ALL), get(y, k, ALL), get(w, k, ALL)
-            a, b, c, d = a + e * g, b + e * h, c + f * g, d + f * h
-        p, q, r, s, done = total(a), total(b), total(c), total(d), wide * WIDTH
-    for i in range(done, len(x)):
-        p, q, r, s = p + x[i] * y[i], q + x[i] * w[i], r + z[i] * y[i], s + z[i] * w[i]
-    return p, q, r, s
-
-
-@njit(cache=True)
-def dot(x, y):
-    """x'y, two vectors of sums at a time, so that none waits for another."""
-    first, second, wide = np.uint64(0), np.uint64(1), len(x) // (2 * WIDTH)
-    value, done = 0.0, 0
-    if wide > 0:
-        a, b = get(x, first, ALL) * get(y, first, ALL), get(x, second, ALL) * get(y, second, ALL)
-        for i in range(1, wide):
-            k, m = np.uint64(2 * i), np.uint64(2 * i + 1)
-            a, b = a + get(x, k, ALL) * get(y, k, ALL), b + get(x, m, ALL) * get(y, m, ALL)
-        value, done = total(a + b), 2 * wide * WIDTH
-    for i in range(done, len(x)):
-        value += x[i] * y[i]
-    return value
-
-
 def sum_of_rows(shares: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """sum_k shares_k rows_k in ascending k: (k,) and (k, ...) -> (...), where BLAS has other bits on other numbers of threads.
 
@@ -130,20 +66,9 @@ def sum_of_rows(shares: np.ndarray, rows: np.ndarray) -> np.ndarray:
     if on_device(rows):
         return (beside(shares, rows) @ rows.reshape(len(rows), -1)).reshape(rows.shape[1:])
     out = np.zeros(rows[0].size)
-    with cores_for(rows.size):
-        _add_rows(np.asarray(shares, dtype=np.float64), np.ascontiguousarray(rows).reshape(len(rows), rows[0].size), out)
+    flat = np.ascontiguousarray(rows, dtype=np.float64).reshape(len(rows), rows[0].size)
+    _loops.add_rows(np.ascontiguousarray(shares, dtype=np.float64), flat, out)
     return out.reshape(rows.shape[1:])
-
-
-@parallel_njit()
-def _add_rows(shares, rows, out):
-    for part in prange((len(out) + SLICE - 1) // SLICE):
-        lo, hi = part * SLICE, min((part + 1) * SLICE, len(out))
-        for k in range(len(rows)):
-            share, row = shares[k], rows[k, lo:hi]
-            if share != 0:
-                for i in range(hi - lo):
-                    out[lo + i] += share * row[i]
 
 
 def block_dots(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -155,10 +80,9 @@ def dots_there(a, b) -> Any:
     """The same; on a GPU they stay there, and nobody waits for them."""
     if on_device(a):
         return gpu.dots(a, b)
-    a, b = (_along_rows(part) for part in (a, b))
+    a, b = (along_rows(part) for part in (a, b))
     parts = np.empty((len(blocks(a.shape[1])), len(a)))
-    with cores_for(a.size):
-        _dots(a, b, parts)
+    _loops.block_dots(a, b, parts, BLOCK)
     return np.asarray(block_sum_of(list(parts))) if len(parts) else np.zeros(len(a))
 
 
@@ -202,18 +126,10 @@ def shifted(rows, offsets: np.ndarray):
     )
 
 
-def _along_rows(rows: np.ndarray) -> np.ndarray:
+def along_rows(rows: np.ndarray) -> np.ndarray:
     """float64 with neighbours in a row next to each other in memory: vectors are read from there without asking."""
     rows = np.asarray(rows, dtype=np.float64)
-    return rows if rows.strides[1] == rows.itemsize or rows.shape[1] < 2 else np.ascontiguousarray(rows)
-
-
-@parallel_njit()
-def _dots(a, b, parts):
-    for block in prange(len(parts)):
-        start, end = block * BLOCK, min((block + 1) * BLOCK, a.shape[1])
-        for k in range(len(a)):
-            parts[block, k] = dot(a[k, start:end], b[k, start:end])
+    return rows if rows.strides[-1] == rows.itemsize or rows.shape[-1] < 2 else np.ascontiguousarray(rows)
 
 
 def block_sum_of(parts: list) -> np.ndarray:
@@ -247,7 +163,7 @@ def unit_above(largest: float) -> float:
 
 def count_units(values: np.ndarray, unit: float) -> tuple[int, int]:
     """(high, low) units in the sum of the values, which add up over parts of a graph."""
-    high, low = _count_units(np.ascontiguousarray(values, dtype=np.float64), 1 / unit)
+    high, low = _loops.count_units(np.ascontiguousarray(values, dtype=np.float64), 1 / unit)
     return int(high), int(low)
 
 
@@ -264,14 +180,3 @@ def orderless_sum(values: np.ndarray) -> float:
     """
     unit = unit_above(float(np.abs(values).max(initial=0.0)))
     return sum_of_units(*count_units(values, unit), unit)
-
-
-@njit(cache=True)
-def _count_units(values, per_unit):
-    high, low = np.int64(0), np.int64(0)
-    for i in range(len(values)):
-        value = values[i] * per_unit
-        whole = np.int64(value)
-        high += whole
-        low += np.int64((value - whole) * 2.0**32)
-    return high, low

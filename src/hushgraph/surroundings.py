@@ -16,11 +16,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from scipy import sparse
 from scipy.spatial import cKDTree
 
 from hushgraph._geodesy import planar_coords
+from hushgraph.core import _loops
 from hushgraph.graph import Graph
 from hushgraph.progress import reached
 
@@ -69,7 +69,7 @@ class Surroundings:
         back = np.zeros(self.nearby.nnz)
         for K, part in zip(self.kernels, coefficients.reshape(len(self.kernels), -1, 1) * self.gains, strict=True):
             if part.any():
-                _add_transposed(self.nearby.indptr, self.nearby.indices, back, K.indptr, K.indices, K.data, part, self.covariates)
+                _loops.add_transposed(*_pattern(self.nearby), back, *_pattern(K), K.data, part, self.covariates)
         owed = sparse.csr_array(
             (back * slope[self.nearby.indices], self.nearby.indices, self.nearby.indptr), shape=self.nearby.shape
         )
@@ -101,16 +101,15 @@ def plane(graph: Graph) -> np.ndarray | None:
     place = planar_coords(graph.coords, graph.crs)
     place = place - place.mean(axis=0)
     unit = float(np.median(np.abs(_steps(graph, place))))
-    return place / unit if unit > 1e-9 * np.abs(place).max() else None
+    return np.ascontiguousarray(place / unit) if unit > 1e-9 * np.abs(place).max() else None
 
 
 # ---- the two families --------------------------------------------------------------------------------------------
 
 
 def _from_graph(graph: Graph) -> Surroundings:
-    indptr, indices = graph.adjacency.indptr.astype(np.int64), graph.adjacency.indices.astype(np.int64)
-    sizes = zip(HOP_WIDTHS, MOST_NEIGHBOURS, strict=True)
-    hops = [_matrix(graph.n, *_hop_rows(indptr, indices, width, _cut(width), most)) for width, most in sizes]
+    pattern, sizes = _pattern(graph.adjacency), zip(HOP_WIDTHS, MOST_NEIGHBOURS, strict=True)
+    hops = [_matrix(graph.n, *_loops.hop_rows(*pattern, width, _cut(width), most)) for width, most in sizes]
     near = _capped(graph.adjacency)
     total = near.sum(axis=1)
     step = sparse.csr_array(sparse.diags_array(np.divide(1.0, total, out=np.zeros(graph.n), where=total > 0)) @ near)
@@ -182,6 +181,11 @@ def _rows(graph: Graph) -> np.ndarray:
     return np.repeat(np.arange(graph.n), np.diff(graph.adjacency.indptr))
 
 
+def _pattern(matrix: sparse.csr_array) -> tuple[np.ndarray, np.ndarray]:
+    """Where rows start, and their columns, in the one type that the loops take."""
+    return matrix.indptr.astype(np.int32, copy=False), matrix.indices.astype(np.int32, copy=False)
+
+
 def _steps(graph: Graph, place: np.ndarray) -> np.ndarray:
     """Each directed edge as a complex number."""
     ahead = place[graph.adjacency.indices] - place[_rows(graph)]
@@ -195,7 +199,7 @@ def _cut(width: float) -> float:
 
 def _matrix(n: int, indptr, indices, data) -> sparse.csr_array:
     reached(0.0, "surroundings")  # the next one may be given up
-    matrix = sparse.csr_array((data, indices.astype(np.int32), indptr.astype(np.int32)), shape=(n, n))
+    matrix = sparse.csr_array((data, indices.astype(np.int32, copy=False), indptr.astype(np.int32, copy=False)), shape=(n, n))
     matrix.sum_duplicates()
     return matrix
 
@@ -215,8 +219,7 @@ def _capped(matrix: sparse.csr_array) -> sparse.csr_array:
 
 def _product(left: sparse.csr_array, right: sparse.csr_array, most: int) -> sparse.csr_array:
     """left right, with only the heaviest `most` entries of each row."""
-    rows = _product_rows(left.indptr, left.indices, left.data, right.indptr, right.indices, right.data, most)
-    return _matrix(left.shape[0], *rows)
+    return _matrix(left.shape[0], *_loops.product_rows(*_pattern(left), left.data, *_pattern(right), right.data, most))
 
 
 def _gaussian(place: np.ndarray, axis: np.ndarray, along: float, across: float, *, most: int) -> sparse.csr_array:
@@ -225,154 +228,11 @@ def _gaussian(place: np.ndarray, axis: np.ndarray, along: float, across: float, 
     wide = int(cell[:, 1].max()) + 2
     number = cell[:, 0] * wide + cell[:, 1]
     order = np.argsort(number, kind="stable")
-    rows = _gaussian_rows(place, np.cos(axis), np.sin(axis), along, across, number, wide, order, number[order], most)
+    rows = _loops.gaussian_rows(place, np.cos(axis), np.sin(axis), along, across, LEAST_WEIGHT, number, wide, order, most)
     return _matrix(len(place), *rows)
 
 
 def _straight_walks(near: sparse.csr_array, place: np.ndarray, decay: float) -> sparse.csr_array:
     """exp(-(hop - 1) / decay) for nodes met when walking on with the smallest turn."""
-    onward = _straight_on(near.indptr, near.indices, place, np.cos(WALK_TURN))
-    return _matrix(near.shape[0], *_walk_rows(near.indptr, near.indices, onward, decay, WALK_HOPS))
-
-
-# ---- loops -------------------------------------------------------------------------------------------------------
-
-
-@njit(cache=True)
-def _add_row(columns, weights, count, most, out_columns, out_weights, size):
-    """Append the heaviest `most` of a row, of equal ones the first; returns the arrays, grown where needed, and their new size."""
-    least, spare = -1.0, 0
-    if count > most:
-        least = np.sort(weights[:count])[count - most]
-        spare = most - np.sum(weights[:count] > least)
-    kept = min(count, most)
-    if size + kept > len(out_columns):
-        more = len(out_columns) + kept
-        out_columns = np.concatenate((out_columns, np.empty(more, np.int32)))
-        out_weights = np.concatenate((out_weights, np.empty(more)))
-    for c in range(count):
-        take = weights[c] > least
-        if not take and weights[c] == least and spare > 0:
-            take, spare = True, spare - 1
-        if take:
-            out_columns[size], out_weights[size] = columns[c], weights[c]
-            size += 1
-    return out_columns, out_weights, size
-
-
-@njit(cache=True)
-def _hop_rows(indptr, indices, width, reach, most):
-    """exp(-hop^2 / 2 width^2) up to `reach` hops, breadth first; when there are too many nodes, those met first."""
-    n = len(indptr) - 1
-    starts, columns, weights, size = np.zeros(n + 1, np.int64), np.empty(16 * n, np.int32), np.empty(16 * n), 0
-    queue, near, met, most = np.empty(n, np.int64), np.empty(n), np.full(n, -1), min(most, n - 1)
-    for root in range(n):
-        met[root], queue[0], head, tail, hop = root, root, 0, 1, 0
-        while head < tail <= most and hop + 1 <= reach:
-            hop, ring_end = hop + 1, tail
-            weight = np.exp(-(hop**2) / (2 * width**2))
-            while head < ring_end and tail <= most:
-                for e in range(indptr[queue[head]], indptr[queue[head] + 1]):
-                    if met[indices[e]] != root and tail <= most:
-                        met[indices[e]], queue[tail], near[tail] = root, indices[e], weight
-                        tail += 1
-                head += 1
-        columns, weights, size = _add_row(queue[1:], near[1:], tail - 1, most, columns, weights, size)
-        starts[root + 1] = size
-    return starts, columns[:size].copy(), weights[:size].copy()
-
-
-@njit(cache=True)
-def _product_rows(left_ptr, left_columns, left, right_ptr, right_columns, right, most):
-    """Rows of a sparse product of non-negative matrices."""
-    n = len(left_ptr) - 1
-    starts, columns, weights, size = np.zeros(n + 1, np.int64), np.empty(16 * n, np.int32), np.empty(16 * n), 0
-    total, touched, values = np.zeros(n), np.empty(n, np.int64), np.empty(n)
-    for i in range(n):
-        count = 0
-        for e in range(left_ptr[i], left_ptr[i + 1]):
-            j = left_columns[e]
-            for f in range(right_ptr[j], right_ptr[j + 1]):
-                entry = left[e] * right[f]
-                if total[right_columns[f]] == 0.0 and entry > 0:
-                    touched[count] = right_columns[f]
-                    count += 1
-                total[right_columns[f]] += entry
-        touched[:count].sort()
-        for c in range(count):
-            values[c], total[touched[c]] = total[touched[c]], 0.0
-        columns, weights, size = _add_row(touched, values, count, most, columns, weights, size)
-        starts[i + 1] = size
-    return starts, columns[:size].copy(), weights[:size].copy()
-
-
-@njit(cache=True)
-def _gaussian_rows(place, cosine, sine, along, across, number, wide, order, sorted_number, most):
-    """Rows of a Gaussian; candidates come from the nine cells around."""
-    n, floor = len(place), np.log(LEAST_WEIGHT)
-    starts, columns, weights, size = np.zeros(n + 1, np.int64), np.empty(32 * n, np.int32), np.empty(32 * n), 0
-    found, near = np.empty(n, np.int64), np.empty(n)
-    for i in range(n):
-        count = 0
-        for row in range(-1, 2):
-            cell = number[i] + row * wide
-            first, last = np.searchsorted(sorted_number, cell - 1), np.searchsorted(sorted_number, cell + 2)
-            for p in range(first, last):
-                j = order[p]
-                x, y = place[j, 0] - place[i, 0], place[j, 1] - place[i, 1]
-                u, v = cosine[i] * x + sine[i] * y, cosine[i] * y - sine[i] * x
-                power = -(u * u) / (2 * along * along) - v * v / (2 * across * across)
-                if power >= floor and j != i:
-                    found[count], near[count] = j, np.exp(power)
-                    count += 1
-        columns, weights, size = _add_row(found, near, count, most, columns, weights, size)
-        starts[i + 1] = size
-    return starts, columns[:size].copy(), weights[:size].copy()
-
-
-@njit(cache=True)
-def _straight_on(indptr, indices, place, least_cosine):
-    """For each directed edge the one that goes on with the smallest turn, -1 where all turn too much."""
-    onward = np.full(len(indices), -1)
-    for i in range(len(indptr) - 1):
-        for e in range(indptr[i], indptr[i + 1]):
-            j, best = indices[e], least_cosine
-            x, y = place[j, 0] - place[i, 0], place[j, 1] - place[i, 1]
-            for f in range(indptr[j], indptr[j + 1]):
-                u, v = place[indices[f], 0] - place[j, 0], place[indices[f], 1] - place[j, 1]
-                lengths = np.sqrt((x * x + y * y) * (u * u + v * v))
-                if indices[f] != i and lengths > 0 and (x * u + y * v) / lengths > best:
-                    best, onward[e] = (x * u + y * v) / lengths, f
-    return onward
-
-
-@njit(cache=True)
-def _walk_rows(indptr, indices, onward, decay, hops):
-    """Nodes met on the walks from each node, a node as often as it is met."""
-    n = len(indptr) - 1
-    starts, columns, weights, size = np.zeros(n + 1, np.int64), np.empty(16 * n, np.int32), np.empty(16 * n), 0
-    longest = hops * max(1, np.max(np.diff(indptr)))
-    found, near = np.empty(longest, np.int64), np.empty(longest)
-    for i in range(n):
-        count = 0
-        for start in range(indptr[i], indptr[i + 1]):
-            e, hop = np.int64(start), 0
-            while e >= 0 and hop < hops and indices[e] != i:
-                found[count], near[count] = indices[e], np.exp(-hop / decay)
-                count, hop, e = count + 1, hop + 1, onward[e]
-        columns, weights, size = _add_row(found, near, count, longest, columns, weights, size)
-        starts[i + 1] = size
-    return starts, columns[:size].copy(), weights[:size].copy()
-
-
-@njit(cache=True)
-def _add_transposed(indptr, indices, out, kernel_ptr, kernel_columns, kernel, part, covariates):
-    """Add to out, which belongs to (i, j), the entry (j, i) of sum_c part_c(j) K covariate_c(i); K's columns ascend."""
-    for i in range(len(indptr) - 1):
-        for p in range(indptr[i], indptr[i + 1]):
-            j = indices[p]
-            first, last = kernel_ptr[j], kernel_ptr[j + 1]
-            e = first + np.searchsorted(kernel_columns[first:last], i)
-            if e < last and kernel_columns[e] == i:
-                for c in range(len(covariates)):
-                    out[p] += part[c, j] * kernel[e] * covariates[c, i]
+    onward = _loops.straight_edges(*_pattern(near), place, np.cos(WALK_TURN))
+    return _matrix(near.shape[0], *_loops.walk_rows(*_pattern(near), onward, decay, WALK_HOPS))

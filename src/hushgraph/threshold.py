@@ -15,18 +15,15 @@ from __future__ import annotations
 from typing import Literal, get_args
 
 import numpy as np
-from numba import njit, prange
 
 from hushgraph._errors import InputError
 from hushgraph.arrays import namespace, on_device, on_host
 from hushgraph.checks import checked_real_array, checked_sigma, choose, refuse_device
+from hushgraph.core import _loops
 from hushgraph.device_thresholds import apply_on_device, least_sure_on_device
-from hushgraph.kernels.cpu import cores_for
-from hushgraph.kernels.threads import parallel_njit
 from hushgraph.observation import refuse_release
 from hushgraph.risk import checked_coefficient_weights, checked_pair, checked_scale, threshold_scale
 from hushgraph.shrink import Rule, exponent_of, sure_exponent
-from hushgraph.sure_bins import TINY, least_sure
 from hushgraph.transform import checked_coefficient_size
 
 Level = Literal["scale", "global"]
@@ -75,8 +72,7 @@ def least_thresholds(
         if candidates == "all" and on_device(x):
             return least_sure_on_device(x, g, s, variance, beta)
         if candidates == "all":
-            with cores_for(x.size):
-                return least_sure(x, g, s, variance, beta)
+            return _loops.least_sure(x, g, s, variance, beta)
         x, g, s = on_host(x), on_host(g), on_host(s)
         return [_best_percentile(*row, variance, beta) for row in zip(x, g, [None] * len(x) if s is None else s, strict=True)]
 
@@ -94,7 +90,7 @@ def sure_curve(x, weights, *, sigma: float, rule: Rule = "james_stein", beta: fl
         raise InputError(msg)
     x, weights = (part[0] for part in checked_pair(x[None], weights[None]))
     z, x, g = _sorted(x, weights, None if scale is None else checked_scale("scale", scale, x.shape))
-    t, values = _sure_at_data(z, x, g, variance, exponent)
+    t, values = _loops.sure_at_data(z, x, g, variance, exponent)
     unreached = np.sum(weights) - np.sum(g)  # no threshold reaches values of scale 0: their slope is always 1
     return t, values + variance * (2 * unreached - np.sum(weights))
 
@@ -127,7 +123,8 @@ def oracle_thresholds(
     truth = truth_F if truth_F.ndim == F.ndim else np.broadcast_to(truth_F[:, :, None], F.shape)
 
     def best(x, f, s):
-        return [_oracle(*_sorted(*row), exponent) for row in zip(x, f, [None] * len(x) if s is None else s, strict=True)]
+        rows = zip(x, f, [None] * len(x) if s is None else s, strict=True)
+        return [_loops.oracle_threshold(*_sorted(*row), exponent) for row in rows]
 
     return _per_level(best, F, truth, scale, choose("level", level, get_args(Level)))
 
@@ -145,14 +142,8 @@ def apply_thresholds(F: np.ndarray, t: np.ndarray, slope: np.ndarray, *, rule: R
     if on_device(F):
         apply_on_device(F, t, scale, exponent_of(rule, beta), slope)
         return
-    with cores_for(F.size):
-        _apply(
-            F,
-            np.asarray(t, dtype=F.dtype),
-            None if scale is None else scale.astype(F.dtype, copy=False),
-            exponent_of(rule, beta),
-            slope,
-        )
+    t, scale = np.ascontiguousarray(t, F.dtype), None if scale is None else np.ascontiguousarray(scale, F.dtype)
+    _loops.apply_thresholds(F, t, scale, exponent_of(rule, beta), slope)
 
 
 def _per_level(best, F, beside, scale, level: Level) -> np.ndarray:
@@ -169,11 +160,11 @@ def _per_level(best, F, beside, scale, level: Level) -> np.ndarray:
 def _as_rows(values):
     if on_device(values):
         return namespace(values).ascontiguousarray(values)
-    return np.require(values, np.float64, ["C", "W"])
+    return np.ascontiguousarray(values, np.float64)
 
 
 def _best_percentile(x, g, scale, variance, beta):
-    t, values = _sure_at_data(*_sorted(x, g, scale), variance, beta)
+    t, values = _loops.sure_at_data(*_sorted(x, g, scale), variance, beta)
     keep = np.round(np.linspace(0, len(t) - 1, 101)).astype(int)
     return t[keep][np.argmin(values[keep])]
 
@@ -188,79 +179,3 @@ def _sorted(x, beside, scale):
         x, beside = x[reached], beside[reached]
     order = np.argsort(z, kind="stable")
     return z[order], x[order], beside[order]
-
-
-@njit(cache=True)
-def _sure_at_data(z, x, g, variance, beta):
-    """Candidates 0, z_0, ..., z_{n-1} and SURE without its constant at each."""
-    n = len(z)
-    t, values = np.zeros(n + 1), np.empty(n + 1)
-    t[1:] = np.maximum(z, TINY)
-    energy = 0.0
-    for i in range(n):
-        energy += x[i] * x[i]
-        values[i + 1] = energy
-    a, b, c = 0.0, 0.0, 0.0
-    for i in range(n - 1, -1, -1):
-        below = z[i - 1] if i > 0 else 0.0
-        ratio = below / z[i] if z[i] > 0 else 1.0
-        r = ratio if beta == 1.0 else ratio * ratio if beta == 2.0 else ratio**beta
-        a, c, b = r * r * (a + x[i] * x[i]), r * (c + g[i]), b + g[i]
-        values[i] = (values[i] if i > 0 else 0.0) + a + 2 * variance * (b + (beta - 1) * c)
-    values[0] = 2 * variance * b  # t = 0 is the identity, also where x = 0
-    for i in range(n - 1, 0, -1):  # a threshold takes all equal values or none
-        if z[i - 1] == z[i]:
-            values[i] = values[i + 1]
-    return t, values
-
-
-@njit(cache=True)
-def _oracle(z, x, f, beta):
-    """Threshold with the least sum of (h_t(x) - f)^2, over all t >= 0 (over data values and 0 for hard thresholds).
-
-    With e = |x| - f sgn x and p = |x| (z_i / z)^beta, active terms cost (e - v p)^2, v = (t / z_i)^beta.
-    """
-    n = len(z)
-    killed = np.zeros(n + 1)  # cost of the values at or below each candidate
-    for i in range(n):
-        killed[i + 1] = killed[i] + f[i] * f[i]
-    best_t, best = z[n - 1] if n else 0.0, killed[n]
-    ee, ep, pp = 0.0, 0.0, 0.0  # sums over active values, p relative to t = z_i
-    for i in range(n - 1, -1, -1):
-        e = abs(x[i]) - (f[i] if x[i] >= 0 else -f[i])
-        ee, ep, pp = ee + e * e, ep + e * abs(x[i]), pp + x[i] * x[i]
-        below = z[i - 1] if i > 0 else 0.0
-        ratio = below / z[i] if z[i] > 0 else 1.0
-        if np.isinf(beta):
-            v, r = 0.0, 1.0
-            t = below
-        else:
-            r = ratio**beta
-            v = min(max(ep / pp if pp > 0 else 1.0, r), 1.0)
-            t = z[i] * v ** (1 / beta) if v > r else below
-        cost = killed[i] + ee - 2 * v * ep + v * v * pp
-        tied = np.isinf(beta) and i > 0 and below == z[i]  # a hard threshold takes all equal values or none
-        if cost < best and not tied:
-            best_t, best = t, cost
-        ep, pp = r * ep, r * r * pp
-    return best_t
-
-
-@parallel_njit()
-def _apply(F, t, scale, beta, slope):
-    """F becomes x (1 - |t / x|^beta)_+, slope its derivative."""
-    for j in range(len(F)):
-        row, out = F[j], slope[j]
-        one = t[j] * 0 + 1
-        for i in prange(F.shape[1]):
-            limit = t[j] if scale is None else t[j] * scale[j, i]
-            size = abs(row[i])
-            if size > limit:
-                r = limit / size
-                r = r if beta == 1.0 else r * r if beta == 2.0 else r**beta
-                row[i] = row[i] * (one - r)
-                out[i] = one + (beta - 1) * r
-            else:
-                alive = one if limit == 0 else one - one
-                row[i] = row[i] * alive
-                out[i] = alive

@@ -16,6 +16,7 @@ import hushgraph as hg
 from hushgraph.privacy import analytic_sigma, declare_counts, lattice_noise, lattice_step, release
 from hushgraph.privacy.ledger import Ledger
 
+pytestmark = pytest.mark.long
 DELTA, LEVEL = 1e-3, 1e-3
 NODES, WINDOWS = 500_000, 32
 DRAWS = NODES * WINDOWS

@@ -16,6 +16,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import hushgraph as hg
+from hushgraph._errors import InputError
 from hushgraph.privacy import lines
 from hushgraph.privacy.counting import count_events
 from hushgraph.privacy.lines import AFTER, BEFORE, LONGEST, NO_TIME, Texts, read_header, read_lines
@@ -153,6 +154,12 @@ def nearly_times(draw):
 def test_times_are_those_of_the_grammar(texts):
     ticks, aware = Texts.of(texts).times()
     assert list(zip(ticks.tolist(), aware.tolist(), strict=True)) == [by_calendar(text) for text in texts]
+
+
+def test_two_gigabytes_of_text_are_refused():
+    """Beyond, a span would be another one: (2^32 + 5, 2^32 + 10) would be (5, 10)."""
+    with pytest.raises(InputError, match="smaller chunk_rows"):
+        Texts(np.broadcast_to(np.uint8(65), 2**31), np.array([5 << 32 | 10]))
 
 
 @settings(max_examples=300)

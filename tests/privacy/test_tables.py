@@ -9,8 +9,11 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import hushgraph as hg
+from hushgraph.privacy import columns, units
 from hushgraph.privacy.columns import NO_TIME, as_column
 from hushgraph.privacy.counting import count_events
 from hushgraph.privacy.lines import AFTER, BEFORE
@@ -428,6 +431,46 @@ def test_one_object_refuses_nothing(column, odd):
     caps = {"unit": "person", "adjacency": "add-remove", "max_cells": 1, "max_per_cell": 1, "time": "time", "windows": HOURS}
     for graph, where in ((PATH, {"node": "node"}), (GLOBE, {"lon": "lon", "lat": "lat"})):
         assert 1 <= count_events(graph, events, **where, **caps).counts.sum() <= 2
+
+
+TEXT = st.sampled_from(
+    [
+        "",
+        "ann",
+        " ann",
+        "7",
+        "007",
+        "1.5",
+        "-2e3",
+        "2026-03-02",
+        "2026-03-02T06:30Z",
+        "André",
+        "\ud800",
+        "a\0",
+        "x" * 70_000,
+        "é" * 40_000,
+    ]
+)
+
+
+@settings(max_examples=300)
+@given(
+    st.lists(TEXT)
+    | st.lists(TEXT | st.none() | st.just(np.nan))
+    | st.lists(TEXT | st.sampled_from([None, np.nan, 7, 7.5, b"ann", True]))
+)
+def test_columns_of_str_are_read_as_one_by_one(values):
+    found = []
+    with pytest.MonkeyPatch.context() as patch:
+        for _ in range(2):
+            column, codes = as_column(values), units.UnitCodes("person")
+            ticks, aware = columns.times(column)
+            found.append(
+                [codes.add(column).tolist(), ids_of(codes), ticks.tolist(), aware.tolist(), columns.numbers(column, "x").tobytes()]
+            )
+            for module in (columns, units):
+                patch.setattr(module, "plain_texts", lambda column: None)
+    assert found[0] == found[1]
 
 
 def test_floats_that_merged_ids_are_no_ids():

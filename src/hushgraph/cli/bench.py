@@ -44,9 +44,9 @@ def bench(
 
 def measure(nodes: int, degree: int, repeats: int, done: Callable[[float], None]) -> dict[str, Any]:
     """All times for one graph; the first run of everything warms up and is not counted."""
-    import numba
     import numpy as np
 
+    from hushgraph.core import thread_count
     from hushgraph.datasets.generated import roads
     from hushgraph.denoise import denoise
     from hushgraph.experiments.scipy_recurrence import ScipyRecurrence
@@ -88,7 +88,7 @@ def measure(nodes: int, degree: int, repeats: int, done: Callable[[float], None]
         "degree": degree,
         "seconds": seconds,
         "ratios": {name: seconds[f"scipy_{name}"] / seconds[name] for name in ("forward", "inverse")},
-        "threads": numba.get_num_threads(),
+        "threads": thread_count(),
         "machine": machine(),
         "date": datetime.date.today().isoformat(),
     }

@@ -97,7 +97,7 @@ def denoise(
 
             noisy, names = _read_noisy(terminal, graph, signal_file, column or [], label, missing_ok=missing is not Missing.error)
         _check_columns(output, names)
-        with terminal.watching(f"Denoising {graph.n:,} nodes (the first run also compiles)"):
+        with terminal.watching(f"Denoising {graph.n:,} nodes"):
             work = _denoised_on_gpu if device is Device.gpu else denoised_of
             result = work(
                 graph, noisy, sigma=sigma, method=method.value, missing=missing.value, columns=None if in_sequence is None else "path" if in_sequence else "separate",

@@ -25,7 +25,7 @@ def demo(
     """Generate a city and trips, count, release privately, denoise, certify, draw; and say what was gained."""
     with open_terminal("demo", as_json=as_json, quiet=quiet) as terminal:
         terminal.stopped = f"a part of the demo may be in {out}; run it again to replace it"
-        with terminal.working("A private release in a generated city (the first run also compiles)"):
+        with terminal.working("A private release in a generated city"):
             from hushgraph.experiments import demo as experiment
 
             os.environ["HUSHGRAPH_STATE"] = str(out / "state")  # a demo's ledger is nothing to remember elsewhere
@@ -96,7 +96,7 @@ def reproduce(
         folder = reproduction.folder_of(out, smoke=smoke)
         done, tables = 0, []
         terminal.stopped = "no cell was finished yet"
-        with terminal.working("Experiments (the first run also compiles)"):
+        with terminal.working("Experiments"):
 
             def on_cell(name: str) -> None:
                 nonlocal done

@@ -129,7 +129,7 @@ def release(
                 )  # fmt: skip
                 finish(published)
             del counts
-            with terminal.watching("Denoising and writing (the first run also compiles)"):
+            with terminal.watching("Denoising and writing"):
                 from hushgraph.denoise import denoise
 
                 result = denoise(published.graph, published, method=method.value, nonnegative=True)

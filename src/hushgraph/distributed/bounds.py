@@ -12,18 +12,6 @@ from hushgraph.partition import count_scales
 from hushgraph.spectrum import PRODUCTS, Spectrum, proven_bound
 
 
-def last_step_below(value: float, base: float) -> float:
-    """Eigenvalues between this and `value`, a bound on them, all make the same number of scales.
-
-    >>> [round(last_step_below(x, 2.0), 6) for x in (8.0, 9.0)], count_scales(4.1), count_scales(8.0), count_scales(8.1)
-    ([4.0, 8.0], 5, 5, 6)
-    """
-    step = 1.0
-    while step * base * (1 + 1e-9) < value:
-        step *= base
-    return step * (1 + 2.5e-9) if value > step else np.inf
-
-
 def spectrum_of(rows, zones, zone: Zone, settings: Any, entries: int, unit: float) -> tuple[Spectrum, list[str]]:
     """The proven bound, to the bit that of the whole graph, and the largest eigenvalue as far as it decides the number of scales."""
     if entries == 0:

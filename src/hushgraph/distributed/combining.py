@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 
 from hushgraph.candidates import GATED, SPIKES
+from hushgraph.core import _loops
 from hushgraph.distributed.components import groups_of
 from hushgraph.distributed.ghosts import Part
 from hushgraph.distributed.store import manifest_of, read_array
 from hushgraph.distributed.tasks import Run
-from hushgraph.filters import GROUP, PILOT, SMOOTHERS, accumulate, coefficients_of, filtered, synthesized
+from hushgraph.filters import GROUP, PILOT, SMOOTHERS, coefficients_of, filtered, synthesized
 from hushgraph.frame import ChebyshevFrame
 from hushgraph.gated import Gate, add_moved, opened, per_spread, shrunken
-from hushgraph.kernels.cpu import cores_for
 from hushgraph.shrink import james_stein
 from hushgraph.sums import block_dots, block_products_of, block_sum, sum_of_rows
 
@@ -54,8 +54,7 @@ def transform_all(run: Run, part: int, offset: float) -> dict[str, Any]:
             block_dots(row[:, own], np.broadcast_to(one[own], (len(theta), len(own))))
             for row, one in zip(moved, group, strict=True)
         )
-        with cores_for(here.n):
-            accumulate(group, np.ascontiguousarray(moved[:, :few]), n_scales, 1 / run.n_probes, start == 0, sums)
+        _loops.add_probes(group, moved[:, :few], n_scales, n_scales + PILOT, 1 / run.n_probes, start == 0, sums)
         for row in moved[: max(0, run.kept_probes - start)]:
             rho.append(row[:n_scales, own])
             smooth.append(row[n_scales:few, own])

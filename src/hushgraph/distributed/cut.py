@@ -11,12 +11,11 @@ from pathlib import Path
 from typing import Literal, get_args
 
 import numpy as np
-from numba import prange
 
 from hushgraph._errors import InputError, Sentence
 from hushgraph.checks import choose
+from hushgraph.core import _loops
 from hushgraph.distributed.store import pieces, write_rows
-from hushgraph.kernels.threads import parallel_njit
 
 By = Literal["coordinates", "ordering", "rcm"]
 Nodes = slice | np.ndarray
@@ -60,7 +59,7 @@ def _boxes(coords, n: int, parts: int) -> Callable[[Nodes], np.ndarray]:
 
     def owners(nodes: Nodes) -> np.ndarray:
         numbers = np.arange(nodes.start, nodes.stop) if isinstance(nodes, slice) else nodes
-        return _walked(_finite(np.ascontiguousarray(coords[nodes], dtype=np.float64)), numbers, *cuts)
+        return _loops.walk_cuts(_finite(np.ascontiguousarray(coords[nodes], dtype=np.float64)), numbers, *cuts)
 
     return owners
 
@@ -103,17 +102,3 @@ def _cuts(points: np.ndarray, nodes: np.ndarray, parts: int) -> tuple[np.ndarray
 
     halved(np.ascontiguousarray(points.T), nodes, 0, parts)
     return tuple(np.array(column) for column in zip(*steps or [(0, 0.0, 0, (~0, ~0))], strict=True))
-
-
-@parallel_njit()
-def _walked(points, nodes, axis, value, node, following):
-    """The partition of each point: of equal coordinates, lower numbers come before."""
-    found = np.empty(len(points), np.int64)
-    for i in prange(len(points)):
-        step = 0
-        while step >= 0:
-            x = points[i, axis[step]]
-            before = (x < value[step]) | ((x == value[step]) & (nodes[i] < node[step]))  # no branches: they would be guessed wrong
-            step = following[step, np.intp(before)]
-        found[i] = ~step
-    return found

@@ -14,12 +14,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from hushgraph._errors import InputError, Sentence
-from hushgraph.distributed.rows import find, row_sums
+from hushgraph.core import _loops
+from hushgraph.distributed.rows import row_sums
 from hushgraph.distributed.store import Output, part_folder, read_array
-from hushgraph.kernels.cpu import cores_for
 from hushgraph.kernels.layout import Layout, prepare
 from hushgraph.spectrum import largest_eigenvalue, signless_quotients
 from hushgraph.sums import count_units, unit_above
@@ -121,12 +120,13 @@ def grow(work: Path, part: int, zone: Zone) -> dict[str, Any]:
     _write_sources(out, gathered, rank[len(own.nodes) :])
     own_places = rank[: len(own.nodes)]
     del gathered
-    local = _localised(nodes, order, starts, columns, np.empty(0) if data is None else data)
+    local = _loops.localize_rows(nodes, order, starts, columns, np.empty(0) if data is None else data)
     del columns, data, starts
     out.save("nodes", nodes)
     out.save("own", own_places)
-    for name, array in zip(("starts", "columns", "weights"), local, strict=True):
-        out.save(name, array)
+    out.save("starts", local[0])
+    out.save("columns", local[1])
+    out.save("weights", local[2])
     if not unit or zone.normalized:
         out.save("degrees", degrees)
     matrix, layout = _matrix_and_layout(local, degrees, zone)
@@ -183,23 +183,6 @@ def _write_sources(out: Output, gathered: list[tuple], rank: np.ndarray) -> None
     out.save("ghosts", rank[order])
 
 
-@njit(cache=True)
-def _localised(nodes, order, starts, columns, data):
-    """Rows in ascending node number with local neighbours; those outside are dropped."""
-    local_starts = np.zeros(len(nodes) + 1, np.int32)
-    found, weights, size = np.empty(len(columns), np.int32), np.empty(len(data)), 0
-    for i in range(len(nodes)):
-        for p in range(starts[order[i]], starts[order[i] + 1]):
-            j = find(nodes, columns[p], i)
-            if j >= 0:
-                found[size] = j
-                if len(data):
-                    weights[size] = data[p]
-                size += 1
-        local_starts[i + 1] = size
-    return local_starts, found[:size].copy(), weights[: size if len(data) else 0].copy()
-
-
 # ---- the partition as a graph ------------------------------------------------------------------------------------------
 
 
@@ -235,13 +218,12 @@ def _spectrum(matrix, layout: Layout, degrees: np.ndarray, own: np.ndarray, zone
     if matrix.nnz == 0:
         return {"quotients": [0.0], "eigenvalue": 0.0, "steps": 0}
     rows = (degrees > 0).astype(float)[layout.order] if zone.normalized else degrees[layout.order]
-    with cores_for(len(rows)):
-        top, steps = largest_eigenvalue(layout, rows, tolerance=TOLERANCE, enough=zone.enough)
-        quotients = np.zeros(1)
-        if not zone.normalized:
-            mine = np.zeros(len(rows), dtype=bool)
-            mine[own] = True
-            quotients = signless_quotients(layout, matrix, rows, largest=zone.most_degree, rows=mine[layout.order])
+    top, steps = largest_eigenvalue(layout, rows, tolerance=TOLERANCE, enough=zone.enough)
+    quotients = np.zeros(1)
+    if not zone.normalized:
+        mine = np.zeros(len(rows), dtype=bool)
+        mine[own] = True
+        quotients = signless_quotients(layout, matrix, rows, largest=zone.most_degree, rows=mine[layout.order])
     return {"quotients": quotients.tolist(), "eigenvalue": top, "steps": steps}
 
 

@@ -17,7 +17,7 @@ from hushgraph._errors import InputError, InputTypeError, Sentence
 from hushgraph.adjacency import MAX_NODES, Duplicates
 from hushgraph.checks import checked_count, checked_number, choose, shown
 from hushgraph.distributed import edges as edge_files
-from hushgraph.distributed.bounds import last_step_below, spectrum_of
+from hushgraph.distributed.bounds import spectrum_of
 from hushgraph.distributed.cut import By, Nodes, cut_for, sample_of, write_owners
 from hushgraph.distributed.ghosts import Zone, grow
 from hushgraph.distributed.rows import build_rows, sort_piece, write_part_rows
@@ -41,7 +41,7 @@ from hushgraph.distributed.store import (
 )
 from hushgraph.frame import Damping, frame_of, unit_of
 from hushgraph.graph import Graph
-from hushgraph.partition import Plateau, checked_base
+from hushgraph.partition import Plateau, checked_base, last_step_below
 from hushgraph.progress import Watcher, checked_watcher, reached, watching
 from hushgraph.spectrum import REACH
 from hushgraph.sums import sum_of_units, unit_above
@@ -409,7 +409,7 @@ def _finished(job: _Job, rows, zones, zone: Zone, runner: Runner) -> Prepared:
         **json.loads(json.dumps(asdict(settings))),
         "version": VERSION, "folder": job.root.name, "n": job.n, "n_edges": entries // 2, "partitions": job.parts, "by": job.by,
         "growth": sum(one["rows"] for one in zones) / job.n, "largest_zone": max(one["rows"] for one in zones),
-        "n_scales": frame.n_scales, "lambda_max": frame.lambda_max, "lambda_upper": frame.lambda_upper, "unit": scaling,
+        "n_scales": frame.n_scales, "lambda_max": scaling * spectrum.lambda_max, "lambda_upper": frame.lambda_upper, "unit": scaling,
         "lambda_max_from": spectrum.lambda_max_from, "lambda_upper_from": spectrum.lambda_upper_from,
         "unweighted": unweighted, "mean_degree": total / job.n or 1.0, "most_degree": zone.most_degree,
         "linked": linked, "graph_hash": f"{job.n}-{entries}-{fingerprint:016x}",

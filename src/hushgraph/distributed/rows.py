@@ -11,16 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from hushgraph._errors import InputError, Sentence
 from hushgraph.adjacency import checked_weights
+from hushgraph.core import _loops
 from hushgraph.distributed.edges import Columns, batches_of
 from hushgraph.distributed.store import Output, part_folder, pieces, read_array
-from hushgraph.risk import scramble
-from hushgraph.symmetric import MERGING, merged
-
-_scrambled = njit(cache=True)(scramble)
+from hushgraph.symmetric import MERGING
 
 
 def sort_piece(work: Path, k: int, piece, columns: Columns, n: int, parts: int) -> dict[str, Any]:
@@ -29,7 +26,7 @@ def sort_piece(work: Path, k: int, piece, columns: Columns, n: int, parts: int) 
     if (known := out.known()) is not None and known.get("rows") == rows:
         return known
     pairs, weights = _kept(piece, columns, n)
-    starts, ends, data = _both_by_owner(pairs, weights, read_array(work / "owner.npy", whole=False), parts)
+    starts, ends, data = _loops.sort_by_owner(pairs, weights, read_array(work / "owner.npy", whole=False), parts)
     out.save("starts", starts)
     out.save("ends", ends)
     if columns.weight is not None:
@@ -55,27 +52,6 @@ def _kept(piece, columns: Columns, n: int) -> tuple[np.ndarray, np.ndarray]:
     return pairs[:size], weights[:size]
 
 
-@njit(cache=True)
-def _both_by_owner(pairs, weights, owner, parts):
-    """Each edge, then its other direction, sorted by the owner of the first end; (starts of the owners, ends, weights)."""
-    starts = np.zeros(parts + 1, np.int64)
-    for k in range(len(pairs)):
-        for side in range(2):
-            starts[owner[pairs[k, side]] + 1] += 1
-    starts = np.cumsum(starts)
-    place, ends, data = starts[:-1].copy(), np.empty((2 * len(pairs), 2), np.int32), np.empty(2 * len(weights))
-    for k in range(len(pairs)):
-        for side in range(2):
-            row = pairs[k, side]
-            own = owner[row]
-            ends[place[own], 0] = row
-            ends[place[own], 1] = pairs[k, 1 - side]
-            if len(weights):
-                data[place[own]] = weights[k]
-            place[own] += 1
-    return starts, ends, data
-
-
 def build_rows(work: Path, part: int, n_pieces: int, weighted: bool, merging: str) -> dict[str, Any]:
     """The rows of one partition."""
     out = Output(part_folder(work, part), "rows")
@@ -83,9 +59,9 @@ def build_rows(work: Path, part: int, n_pieces: int, weighted: bool, merging: st
         return known
     ends, weights = _gathered(work, part, n_pieces, weighted)
     nodes = owned_nodes(work, part)
-    starts, columns, data = _placed(_ranks(nodes, ends[:, 0]), ends[:, 1], weights, len(nodes))
+    starts, columns, data = _loops.place_entries(nodes, ends, weights)
     del ends, weights
-    size, i, j, one, other = merged(starts, columns, data, MERGING[merging])  # type: ignore[index]
+    size, i, j, one, other = _loops.merge_entries(starts, columns, data, MERGING[merging])  # type: ignore[index]
     if size < 0:
         msg = "edge ({}, {}) is given more than once with different weights ({:g} and {:g}); say {duplicates='sum'} or 'max'"
         raise InputError(Sentence(msg, nodes[i], j, one, other))
@@ -116,7 +92,7 @@ def write_part_rows(out: Output, nodes, starts, columns, data) -> dict[str, Any]
             "least_degree": float(some.min(initial=np.inf)),
             "most_degree": float(degrees.max(initial=0.0)),
             "linked": len(some),
-            "fingerprint": int(_fingerprint(nodes.astype(np.int64), starts, columns, _bits(data))),
+            "fingerprint": _loops.fingerprint(nodes.astype(np.int64), starts, columns, _bits(data)),
         }
     )
 
@@ -154,81 +130,6 @@ def _gathered(work: Path, part: int, n_pieces: int, weighted: bool):
     return np.concatenate(ends), np.concatenate(weights)
 
 
-@njit(cache=True)
-def _ranks(nodes, wanted):
-    """Places of these nodes among ascending ones, each looked for from the one before."""
-    found, near = np.empty(len(wanted), np.int32), 0
-    for k in range(len(wanted)):
-        near = found[k] = find(nodes, wanted[k], near)
-    return found
-
-
-@njit(cache=True)
-def find(nodes, node, near):
-    """Place of a node in ascending ones, looked for in growing steps from `near`; -1 if it is not there."""
-    low, high, step = near, near, 1
-    if node < nodes[near]:
-        while low > 0 and nodes[low] > node:
-            high, low = low, max(0, low - step)
-            step *= 2
-    else:
-        while high < len(nodes) - 1 and nodes[high] < node:
-            low, high = high, min(len(nodes) - 1, high + step)
-            step *= 2
-    while low < high:
-        middle = (low + high) // 2
-        if nodes[middle] < node:
-            low = middle + 1
-        else:
-            high = middle
-    return low if nodes[low] == node else -1
-
-
-@njit(cache=True)
-def _placed(rows, columns, weights, n):
-    """Entries row by row, neighbours in ascending number and equal ones in the order given."""
-    starts = np.zeros(n + 1, np.int64)
-    for k in range(len(rows)):
-        starts[rows[k] + 1] += 1
-    starts = np.cumsum(starts)
-    place, found, data = starts[:-1].copy(), np.empty(len(columns), np.int32), np.empty(len(weights))
-    for k in range(len(rows)):
-        found[place[rows[k]]] = columns[k]
-        if len(weights):
-            data[place[rows[k]]] = weights[k]
-        place[rows[k]] += 1
-    for i in range(n):
-        first, last = starts[i], starts[i + 1]
-        if last - first > 64:
-            order = np.argsort(found[first:last], kind="mergesort")
-            found[first:last] = found[first:last][order]
-            if len(weights):
-                data[first:last] = data[first:last][order]
-            continue
-        for k in range(first + 1, last):  # short rows: insertion
-            column, weight, m = found[k], data[k] if len(weights) else 0.0, k
-            while m > first and found[m - 1] > column:
-                found[m] = found[m - 1]
-                if len(weights):
-                    data[m] = data[m - 1]
-                m -= 1
-            found[m] = column
-            if len(weights):
-                data[m] = weight
-    return starts, found, data
-
-
 def _bits(data: np.ndarray | None) -> np.ndarray:
     """Those of the weights, or of one for all."""
     return np.ones(1).view(np.uint64) if data is None or not len(data) else data.view(np.uint64)
-
-
-@njit(cache=True)
-def _fingerprint(nodes, starts, columns, bits):
-    """A number of 64 bits for the entries, the same in any order: it tells graphs apart, it does not protect."""
-    total = np.uint64(0)
-    for i in range(len(nodes)):
-        own = _scrambled(np.uint64(nodes[i]))
-        for k in range(starts[i], starts[i + 1]):
-            total += _scrambled((own ^ _scrambled(np.uint64(columns[k]))) + bits[k if len(bits) > 1 else 0])
-    return total

@@ -12,6 +12,7 @@ from typing import Any
 
 from hushgraph._errors import HushgraphError, InputTypeError, PathError, StateError
 from hushgraph.contents import extra
+from hushgraph.core import processors, use_threads
 from hushgraph.progress import between, reached
 
 PATIENCE = 60  # seconds until a cluster without workers is given up
@@ -106,16 +107,8 @@ def _plain(error: BaseException) -> BaseException:
 
 def on_worker(task, *job):
     """One task at a time in a worker, on as many cores as the worker has threads."""
-    import numba
-
-    with _one:
-        threads = dask_distributed().get_worker().state.nthreads
-        before = numba.get_num_threads()
-        numba.set_num_threads(max(1, min(threads, numba.config.NUMBA_NUM_THREADS)))
-        try:
-            return task(*job)
-        finally:
-            numba.set_num_threads(before)
+    with _one, use_threads(max(1, min(dask_distributed().get_worker().state.nthreads, processors()))):
+        return task(*job)
 
 
 def _check_workers(client, witness: Path) -> None:

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from hushgraph._errors import Sentence
+from hushgraph.core import _loops
 from hushgraph.distributed.cut import By, cut_for, owner_type
 from hushgraph.distributed.edges import Columns, read_piece
 from hushgraph.distributed.ghosts import SMALL_WORLD, TooManyGhostsError, advice, too_many
@@ -111,7 +111,7 @@ class Sample:
         rows, shares = [], []
         for part in np.unique(np.linspace(0, cuts - 1, min(cuts, LOOKED_AT)).round().astype(int)):
             owned = int(sizes[part])
-            ghosts, hops = _count_ghosts(self.starts, self.columns, owner, part, seen, depth, int(limit * owned) + 1)
+            ghosts, hops = _loops.count_ghosts(self.starts, self.columns, owner, int(part), seen, depth, int(limit * owned) + 1)
             if not whole:  # half the border of a quarter is that of the region; longer borders have more ghosts
                 ghosts = round(2 * ghosts * self._longer(by, parts, owned))
                 owned = self.n // parts
@@ -129,27 +129,6 @@ class Sample:
             return 1.0
         dimensions = self.coords.shape[1]
         return float((self.n / parts / max(owned, 1)) ** ((dimensions - 1) / dimensions))
-
-
-@njit(cache=True)
-def _count_ghosts(starts, columns, owner, part, seen, depth, most):
-    """Nodes within `depth` hops of those that `part` owns, up to `most`; and how many hops were made. What was met is stamped in `seen`."""
-    here = np.flatnonzero(owner == part)
-    count, layer = 0, np.empty(len(owner), np.int64)
-    for hop in range(depth):
-        size = 0
-        for i in here:
-            for p in range(starts[i], starts[i + 1]):
-                j = columns[p]
-                if owner[j] != part and seen[j] != part:
-                    seen[j] = part
-                    layer[size] = j
-                    size += 1
-        count += size
-        if size == 0 or count > most:
-            return count, hop + 1
-        here = layer[:size].copy()
-    return count, depth
 
 
 def refuse_small_worlds(

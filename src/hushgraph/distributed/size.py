@@ -17,9 +17,9 @@ from hushgraph.risk import default_probes
 
 Method = Literal["sgwt_sure", "sgwt_scaled", "let", "auto"]
 COMBINED = ("let", "auto")  # methods that combine candidates, and search no thresholds
-BASE = 0.32e9  # bytes of a process with its compiled code, before any data
-COMPILING = 0.4e9  # more in a process that prepared before, and compiles what never ran on its machine: partitions leave room
-LEAST_MEMORY = BASE + COMPILING
+BASE = 0.15e9  # bytes of a process that has imported what it needs, before any data
+KEPT = 0.05e9  # more in a process that prepared before: it does not give all memory back
+LEAST_MEMORY = BASE + KEPT
 SHARE = 0.8  # of a worker's memory that a task may take: Dask pauses those that take more
 QUICK = 2_000_000  # edges up to which all ghosts are counted before a graph is prepared
 USUAL = 5_000_000  # nodes that a partition owns, where memory allows
@@ -132,7 +132,7 @@ class Shape:
         return 8 * (3 + (2 + self.scaled) * self.n_scales + 6 * self.scaled)
 
 
-START = 2.2  # CPU seconds until a process has imported and loaded what it needs
+START = 0.8  # CPU seconds until a process has imported what it needs
 
 
 @dataclass(frozen=True)

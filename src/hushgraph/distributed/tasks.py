@@ -13,6 +13,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from hushgraph.core import _loops
 from hushgraph.distributed.ghosts import Part
 from hushgraph.distributed.size import COMBINED
 from hushgraph.distributed.store import Output, manifest_of, read_array
@@ -22,7 +23,6 @@ from hushgraph.risk import mean_weights, probes, weights_of
 from hushgraph.sgwt import RISK_PROBES, Noise, mean_direction
 from hushgraph.shrink import sure_exponent
 from hushgraph.sums import block_sum, shifted
-from hushgraph.sure_bins import extremes, sizes
 from hushgraph.threshold import apply_thresholds
 from hushgraph.transform import forward, inverse
 
@@ -78,8 +78,7 @@ class Run:
         bands = Bands(facts["n_scales"], facts["base"], facts["plateau"], None, 0)
         coefficients = read_array(self.work / "frame.npy")
         return ChebyshevFrame(
-            cast(Any, part), facts["laplacian"], bands, facts["unit"], facts["lambda_max"], facts["lambda_upper"], facts["degree"],
-            facts["damping"], coefficients,
+            cast(Any, part), facts["laplacian"], bands, facts["unit"], facts["lambda_upper"], facts["degree"], facts["damping"], coefficients
         )  # fmt: skip
 
     def values(self, nodes: np.ndarray) -> np.ndarray:
@@ -143,7 +142,8 @@ def _extremes(F: np.ndarray, weights: np.ndarray, scale: np.ndarray | None) -> l
     found = []
     for j in range(len(F)):
         x = F[j].astype(np.float64)
-        found.append([float(value) for value in extremes(sizes(x, None if scale is None else scale[j]), x, weights[j])])
+        z = _loops.scaled_sizes(x, None if scale is None else np.ascontiguousarray(scale[j]))
+        found.append(list(_loops.extremes(z, x, np.ascontiguousarray(weights[j], np.float64))))
     return found
 
 

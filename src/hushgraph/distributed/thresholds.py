@@ -1,4 +1,4 @@
-"""The threshold of least SURE from sums that add up over partitions: the same as `sure_bins.least_sure` finds, to the bit.
+"""The threshold of least SURE from sums that add up over partitions: the same as `_loops.least_sure` finds, to the bit.
 
 `count_bins` counts each partition's terms of SURE in bins, in whole units; the client adds them up and finds the few bins that may hold
 the minimum. Where they hold many values, `count_finer` does the same in finer bins. `pick` takes the values that are left from each
@@ -11,27 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from hushgraph.core import _loops
 from hushgraph.distributed.runner import Runner
 from hushgraph.distributed.store import added, part_folder, read_array, write_array
 from hushgraph.distributed.tasks import Run
-from hushgraph.sure_bins import (
-    BINS,
-    FINER,
-    TINY,
-    WORDS,
-    add_to_bins,
-    add_to_finer,
-    cell_numbers,
-    is_cut,
-    least_of_cells,
-    lowest_bin,
-    open_bins,
-    open_cells,
-    places_in_bins,
-    places_in_cells,
-    sizes,
-    units_of,
-)
+from hushgraph.sure_bins import BINS, FINER, TINY, WORDS
 
 Scales = list[Any]  # of each scale (its lowest bin, units), or None where there is nothing to search
 
@@ -43,7 +27,7 @@ def count_bins(run: Run, part: int, scales: Scales) -> dict[str, Any]:
         return known
     sums = np.zeros((len(scales), BINS, WORDS), np.int64)
     for j, z, x, g in _rows(run, part, scales):
-        add_to_bins(z, x, g, scales[j][0], tuple(scales[j][1]), run.exponent, sums[j])
+        _loops.add_to_bins(z, x, g, scales[j][0], scales[j][1], run.exponent, sums[j])
     out.save("sums", sums)
     return out.done({})
 
@@ -57,7 +41,7 @@ def count_finer(run: Run, part: int, scales: Scales, cut: list[bool]) -> dict[st
     for j, z, x, g in _rows(run, part, scales):
         finer = np.zeros((slots[j].max() + 1 if cut[j] else 0, FINER, WORDS), np.int64)
         if cut[j]:
-            add_to_finer(z, x, g, scales[j][0], slots[j], tuple(scales[j][1]), run.exponent, finer)
+            _loops.add_to_finer(z, x, g, scales[j][0], slots[j], scales[j][1], run.exponent, finer)
         found.append(finer)
     out.save("sums", np.concatenate(found))
     return out.done({})
@@ -72,8 +56,8 @@ def pick(run: Run, part: int, scales: Scales) -> dict[str, Any]:
     nodes, found, counts, first = read_array(part_folder(run.work, part) / "rows.nodes.npy"), [], [0] * len(scales), 0
     for j, z, x, g in _rows(run, part, scales):
         last = first + slots[j].max() + 1
-        own = places_in_bins(z, scales[j][0], slots[j])
-        numbers = cell_numbers(z[own], scales[j][0], slots[j], cells[first:last])
+        own = _loops.places_in_bins(z, scales[j][0], slots[j])
+        numbers = _loops.cell_numbers(z[own], scales[j][0], slots[j], cells[first:last])
         own, numbers = own[numbers >= 0], numbers[numbers >= 0]
         found.append(np.stack([numbers, nodes[own], z[own], x[own], g[own]]))
         counts[j], first = len(own), last
@@ -87,8 +71,8 @@ def _rows(run: Run, part: int, scales: Scales):
     scale = run.output(part, "scales").load("scale", whole=False) if run.scaled else None
     for j in range(len(F)):
         if scales[j] is not None:
-            x = F[j].astype(np.float64)
-            yield j, sizes(x, None if scale is None else np.asarray(scale[j])), x, weights[j]
+            x, g = F[j].astype(np.float64), np.ascontiguousarray(weights[j], np.float64)
+            yield j, _loops.scaled_sizes(x, None if scale is None else np.ascontiguousarray(scale[j])), x, g
 
 
 # ---- the client ---------------------------------------------------------------------------------------------------------
@@ -98,7 +82,7 @@ def least_sure(run: Run, runner: Runner, parts: int, extremes: list, variance: f
     """The thresholds of all scales; `extremes` are those of each partition and scale."""
     top, *largest = np.max(np.array(extremes), axis=0).T
     scales: Scales = [
-        (int(lowest_bin(top[j])), [float(unit) for unit in units_of(*(size[j] for size in largest))]) if top[j] > 0 else None
+        (_loops.lowest_bin(top[j]), _loops.units_of(*(size[j] for size in largest))) if top[j] > 0 else None
         for j in range(len(top))
     ]
     runner.run("bins", count_bins, [(run, part, scales) for part in range(parts)])
@@ -106,15 +90,15 @@ def least_sure(run: Run, runner: Runner, parts: int, extremes: list, variance: f
     opened: dict[int, Any] = {}
     slots = np.full((len(top), BINS), -1)
     for j in _searched(scales):
-        slots[j], *opened[j] = open_bins(sums[j], scales[j][0], tuple(scales[j][1]), variance, run.exponent)
+        slots[j], *opened[j] = _loops.open_bins(sums[j], scales[j][0], scales[j][1], variance, run.exponent)
     write_array(run.folder / "slots.npy", slots)
     cells = _cells(run, runner, parts, scales, opened, variance)
     counts = [one["counts"] for one in runner.run("pick", pick, [(run, part, scales) for part in range(parts)])]
     t = np.where(top == 0, TINY, 0.0)
     for j in _searched(scales):
         numbers, _, z, x, g = _members(run, parts, counts, j)
-        starts, own = places_in_cells(numbers.astype(np.int64), len(cells[j]))
-        t[j] = least_of_cells(cells[j], starts, z[own], x[own], g[own], opened[j][1][1], variance, run.exponent)
+        starts, own = _loops.places_in_cells(numbers.astype(np.int64), len(cells[j]))
+        t[j] = _loops.least_of_cells(cells[j], starts, z[own], x[own], g[own], opened[j][1][1], variance, run.exponent)
     return t * (1 + 2.0**-51) if run.scaled else t  # as in `sure_thresholds`
 
 
@@ -124,7 +108,7 @@ def _searched(scales: Scales) -> list[int]:
 
 def _cells(run: Run, runner: Runner, parts: int, scales: Scales, opened: dict, variance: float) -> dict[int, np.ndarray]:
     """The cells of each scale that may hold its minimum; which finer bins they are goes to a file."""
-    cut = [j in opened and bool(is_cut(opened[j][1])) for j in range(len(scales))]
+    cut = [j in opened and _loops.is_cut(opened[j][1]) for j in range(len(scales))]
     finer = np.empty(0)
     if any(cut):
         runner.run("finer", count_finer, [(run, part, scales, cut) for part in range(parts)])
@@ -135,7 +119,7 @@ def _cells(run: Run, runner: Runner, parts: int, scales: Scales, opened: dict, v
         own = np.zeros((len(bins), FINER, WORDS), np.int64)
         if cut[j]:
             own[:], first = finer[first : first + len(bins)], first + len(bins)
-        cells[j], cell_of = open_cells(bins, inside, own, scales[j][0], tuple(scales[j][1]), variance, run.exponent)
+        cells[j], cell_of = _loops.open_cells(bins, inside, own, scales[j][0], scales[j][1], variance, run.exponent)
         numbers.append(cell_of)
     write_array(run.folder / "cells.npy", np.concatenate(numbers))
     return cells

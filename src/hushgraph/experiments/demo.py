@@ -58,8 +58,7 @@ class Demo:
 
 def run(folder: Path, *, n_nodes: int, epsilon: float, seed: int) -> Demo:
     """The data owner's whole job, in the folder; what an earlier run left there is replaced."""
-    for module, name in (("pandas", "events"), ("matplotlib.pyplot", "plot")):  # before anything is removed or charged
-        extra(module, name=name, purpose="the demo")
+    extra("matplotlib.pyplot", name="plot", purpose="the demo")  # before anything is removed or charged
     folder = _cleared(Path(folder))
     graph = city(checked_count("n_nodes", n_nodes, 100), seed=seed)
     events = trips(graph, n_people=4 * graph.n, seed=seed)
@@ -82,7 +81,7 @@ def run(folder: Path, *, n_nodes: int, epsilon: float, seed: int) -> Demo:
     )
     published = release(counts, epsilon=epsilon, delta=DELTA, ledger=ledger, public_graph=True, not_protected="drivers")
     published.export(folder / "release")
-    denoised = denoise(graph, published, nonnegative=True)  # after the export, so that the time shown is not that of compiling
+    denoised = denoise(graph, published, nonnegative=True)
     people = len(np.unique(events["person"])) - 1  # without the empty id
     return Demo(graph, len(events["person"]), people, ledger, published, denoised, folder, counts.counts.astype(float))
 

@@ -1,6 +1,6 @@
-// Which cells may hold the least SURE, and which of their values does: follows `thresholds.cu`, and mirrors `sure_bins.py` step by step.
+// Which cells may hold the least SURE, and which of their values does: follows `thresholds.cu`, and mirrors `core/thresholds.cpp` step by step.
 
-// ---- where the minimum may be: as `sure_bins.open_bins` and `open_cells`, a block for each row --------------------------
+// ---- where the minimum may be: as `open_bins` and `open_cells` there, a block for each row --------------------------
 
 __device__ __forceinline__ double edge_of(i64 number, int shift) { return __longlong_as_double(number << shift); }
 
@@ -279,7 +279,7 @@ __device__ void sort_members(double* size, int* number, short* place, int count)
         }
 }
 
-// the least SURE at a value of each cell, and that value: as `sure_bins._walk`
+// the least SURE at a value of each cell, and that value: as `walk_cell`
 extern "C" __global__ void __launch_bounds__(128) search(const Head* heads, const double* cells, const int* starts, const double* members,
                                                          double variance, double beta, Room room, double* found) {
     extern __shared__ double shared[];

@@ -13,7 +13,7 @@ def prepare(adjacency, diagonal):
 
 def forward(layout, coefficients, signals, scale):
     """sum_k theta_jk T_k(scale L - I) x for each signal x, by T_k = 2 (scale L - I) T_{k-1} - T_{k-2}."""
-    terms = _terms(layout, signals.T, scale, coefficients.shape[1])
+    terms = terms_of(layout, signals.T, scale, coefficients.shape[1])
     bands = sum(coefficients[:, k, None, None] * term for k, term in enumerate(terms))
     return np.moveaxis(bands, 2, 0).astype(signals.dtype)
 
@@ -26,7 +26,8 @@ def inverse(layout, coefficients, bands, scale):
     return total.astype(bands.dtype)
 
 
-def _terms(laplacian, x, scale, count):
+def terms_of(laplacian, x, scale, count):
+    """T_k(scale L - I) x for k below count, one after the other; a column of x is a signal."""
     before, now = None, x.astype(np.float64)
     for k in range(count):
         yield now

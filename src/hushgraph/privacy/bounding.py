@@ -10,6 +10,8 @@ import os
 
 import numpy as np
 
+from hushgraph.core import _loops
+
 _BUFFER = 4_000_000  # rows kept before they are reduced to what can still count
 
 
@@ -31,8 +33,10 @@ def bounded_counts(units, cells, keys, *, n_cells: int, max_cells: int, max_per_
     >>> bounded_counts([0, 0, 0, 1], [2, 2, 2, 0], keys, n_cells=3, max_cells=1, max_per_cell=2)
     array([1, 0, 2])
     """
-    pairs, counts = _distinct(np.asarray(units, dtype=np.int64), np.asarray(cells, dtype=np.int64), n_cells)
-    return _total(*_first_cells(pairs, counts, keys, n_cells, max_cells), n_cells, max_per_cell)
+    pairs, repeats = _distinct(np.asarray(units, dtype=np.int64), np.asarray(cells, dtype=np.int64), n_cells)
+    keys = np.ascontiguousarray(keys, dtype=np.uint64)
+    pairs, repeats = _loops.first_cells(pairs, repeats, keys, max(n_cells, 1), max_cells)
+    return _total(pairs, repeats, n_cells, max_per_cell)
 
 
 def draw_keys(n_units: int) -> np.ndarray:
@@ -83,7 +87,7 @@ class Tally:
         if len(self.pairs):
             pairs, repeats = _merged(self.pairs, self.repeats, pairs, repeats)
         self.keys = [np.concatenate(self.keys)]
-        self.pairs, self.repeats = _first_cells(pairs, repeats, self.keys[0], self.n_cells, self.max_cells)
+        self.pairs, self.repeats = _loops.first_cells(pairs, repeats, self.keys[0], max(self.n_cells, 1), self.max_cells)
 
     def counts(self) -> np.ndarray:
         """The counts per cell of all that was added."""
@@ -105,30 +109,6 @@ def _merged(pairs, repeats, more_pairs, more_repeats) -> tuple[np.ndarray, np.nd
     pairs, repeats = pairs[order], repeats[order]
     first = np.flatnonzero(np.diff(pairs, prepend=-1))
     return pairs[first], np.add.reduceat(repeats, first) if len(first) else repeats
-
-
-def _first_cells(pairs, repeats, keys, n_cells: int, max_cells: int) -> tuple[np.ndarray, np.ndarray]:
-    """The `max_cells` cells of each unit that come first in the order of its key."""
-    units = pairs // max(n_cells, 1)
-    starts = np.flatnonzero(np.diff(units, prepend=-1))
-    sizes = np.diff(starts, append=len(pairs))
-    many = np.flatnonzero(np.repeat(sizes > max_cells, sizes))  # only units with too many cells need sorting
-    if not len(many):
-        return pairs, repeats
-    unit = units[many]
-    order = np.lexsort((_priority(keys[unit], pairs[many] - unit * n_cells), unit))  # stable: ties in the order of cells
-    rank = np.arange(len(many)) - np.repeat(np.flatnonzero(np.diff(unit, prepend=-1)), sizes[sizes > max_cells])
-    keep = np.ones(len(pairs), dtype=bool)
-    keep[many[order[rank >= max_cells]]] = False
-    return pairs[keep], repeats[keep]
-
-
-def _priority(keys: np.ndarray, cells: np.ndarray) -> np.ndarray:
-    """Entry `cells` of the splitmix64 sequence that starts at each key; distinct cells of a unit never tie."""
-    z = np.asarray(keys, dtype=np.uint64) + (cells.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))
 
 
 def _total(pairs, repeats, n_cells: int, max_per_cell: int) -> np.ndarray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 from scipy.spatial import cKDTree
@@ -11,6 +12,7 @@ from scipy.spatial import cKDTree
 from hushgraph._errors import InputError, InputTypeError, Sentence, argument
 from hushgraph._geodesy import LocalPlane
 from hushgraph.checks import as_array, shown
+from hushgraph.core import _loops
 from hushgraph.graph import Graph
 from hushgraph.names import Names
 from hushgraph.privacy.columns import Column, Moments, Objects, Reals, Texts, encoded, numbers, times, type_of
@@ -101,7 +103,7 @@ def node_finder(graph: Graph, names: tuple, crs: str | None, max_distance: float
     home, shifts = to_plane(graph.coords[:, 0], graph.coords[:, 1]), [0.0]
     if graph.crs == "lonlat" and graph.n and np.ptp(home[:, 0]) * 4 > (turn := LocalPlane.around(graph.coords).turn):
         shifts = [0.0, -turn, turn]  # nodes a quarter of the globe apart: the near way may lead across the other side
-    tree = cKDTree(np.concatenate([home + [shift, 0.0] for shift in shifts]))
+    find_nearest = _nearest(np.concatenate([home + [shift, 0.0] for shift in shifts]))
     to_degrees = None if crs in ("planar", "lonlat") else _projection(crs)
 
     def find(chunk: Chunk) -> np.ndarray:
@@ -113,10 +115,24 @@ def node_finder(graph: Graph, names: tuple, crs: str | None, max_distance: float
             known &= np.abs(second) <= 90
         node = np.full(len(first), NO_PLACE, dtype=np.int64)
         if graph.n and known.any():
-            distance, nearest = tree.query(to_plane(first[known], second[known]), workers=-1)
+            distance, nearest = find_nearest(to_plane(first[known], second[known]))
             nearest = np.where(np.isfinite(distance), nearest % graph.n, NO_PLACE)
             node[known] = nearest if max_distance is None else np.where(distance <= max_distance, nearest, TOO_FAR)
         return node
+
+    return find
+
+
+def _nearest(points: np.ndarray) -> Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]:
+    """A function from places to (distance to the nearest point, its number); which of equally near ones it is says SciPy's tree."""
+    tree = _loops.PointTree(points)
+    tie_breaker = cache(lambda: cKDTree(points))
+
+    def find(places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        distance, nearest, ties = tree.nearest(places)
+        if len(ties):
+            nearest[ties] = tie_breaker().query(places[ties], workers=-1)[1]
+        return distance, nearest
 
     return find
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from hushgraph._errors import InputTypeError, Sentence
 from hushgraph.names import PADDING, Names
-from hushgraph.privacy.columns import Column, Objects, Reals, Texts, encoded, type_of
+from hushgraph.privacy.columns import Column, Objects, Reals, Texts, encoded, plain_texts, type_of
 from hushgraph.privacy.lines import LONGEST
 
 _EXACT = {2: 2.0**11, 4: 2.0**24, 8: 2.0**53}  # floats of so many bytes hold all whole numbers below this
@@ -49,8 +49,9 @@ class UnitCodes:
 
     def add(self, column: Column) -> np.ndarray:
         """The codes of a chunk's rows."""
-        if isinstance(column, Texts):
-            return self._coded(column)
+        texts = plain_texts(column) if isinstance(column, Objects) else column
+        if isinstance(texts, Texts):
+            return self._coded(texts)
         found = np.full(len(column), -1, dtype=np.int64)
         for rows, texts in self._parts(column):
             found[rows] = self._coded(texts)

@@ -1,0 +1,159 @@
+// Noise levels of wavelet coefficients: a regression on the degrees around each node (`local_noise.py`), and what probes say of
+// filters (`filters.py`).
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "lanes.h"
+#include "levels.h"
+#include "python.h"
+#include "threads.h"
+
+namespace hushgraph {
+namespace {
+
+constexpr Index LOCAL = 4, ALONE = 5;  // rows of what is known around the nodes: the noise, and that of nodes without neighbors
+constexpr Index MADE = 11;    // columns of the regression that are made of the rows; those from ALONE on are columns themselves
+constexpr Index SLICE = 512;  // nodes whose columns stay in cache
+
+struct Units {
+    double high, low;
+};
+
+namespace base {
+#include "smoothing.inc"
+}  // namespace base
+
+#if HUSHGRAPH_HAS_AVX2
+HUSHGRAPH_BEGIN_AVX2
+namespace avx2 {
+#include "smoothing.inc"
+}  // namespace avx2
+HUSHGRAPH_END_AVX2
+#endif
+
+// target_i = inverse_i sum_k weight_k source_k over the neighbors of i.
+template <typename I> void average_neighbors(Vector<const I> indptr, Vector<const I> indices, Vector<const double> weights,
+                                             Vector<const double> inverse, Vector<const double> source, Vector<double> target) {
+    parallel_ranges(target.size(), target.size(), [&](Index lo, Index hi) {
+        for (Index i = lo; i < hi; i++) {
+            double sum = 0.0;
+            for (I k = indptr[i]; k < indptr[i + 1]; k++) sum += weights[k] * source[indices[k]];
+            target[i] = sum * inverse[i];
+        }
+    });
+}
+
+// Raises parts (blocks, rows) to the largest size of each column of the regression, of the weights, of 1 and of the noise, block by
+// block.
+void largest_features(Matrix<const double> around, Matrix<const double> weights, Matrix<double> parts, Index block) {
+    const Index n = weights.shape[1], n_columns = MADE + around.size() - ALONE, one = n_columns + weights.size();
+    parallel_for(parts.size(), n * parts.shape[1], [&](Index b) {
+        Owned<double, 2> made(MADE, SLICE);
+        const Vector<double> tops = parts[b];
+        const auto raise = [&](Index row, const double* values, Index size) {
+            tops[row] = std::max(tops[row], HUSHGRAPH_LEVEL(largest_size)(values, size));
+        };
+        for (Index lo = b * block; lo < std::min((b + 1) * block, n); lo += SLICE) {
+            const Index size = std::min({SLICE, (b + 1) * block - lo, n - lo});
+            HUSHGRAPH_LEVEL(put_features)(around, lo, size, made);
+            for (Index k = 0; k < MADE; k++) raise(k, &made(k, 0), size);
+            for (Index k = ALONE; k < around.size(); k++) raise(MADE + k - ALONE, &around(k, lo), size);
+            for (Index k = 0; k < weights.size(); k++) raise(n_columns + k, &weights(k, lo), size);
+            tops[one] = std::max(tops[one], 1.0);
+            raise(one + 1, &around(LOCAL, lo), size);
+        }
+    });
+}
+
+// A whole number of units as an integer; the least one stands for what is no number.
+Index whole_number(double units) { return std::isfinite(units) ? static_cast<Index>(units) : std::numeric_limits<Index>::min(); }
+
+// Writes products of columns with columns up to the diagonal and with weights, and of 1 with weights and noise, into
+// parts (2, blocks, rows, rows): whole numbers of high and of low units. Sizes are below the powers, so that sums are exact.
+void count_products(Matrix<const double> around, Matrix<const double> weights, Vector<const double> powers, Array<Index, 4> parts,
+                    Index block) {
+    const Index n = weights.shape[1], n_rows = powers.size(), n_scales = weights.size();
+    const Index n_columns = MADE + around.size() - ALONE, one = n_columns + n_scales;
+    parallel_for(parts.shape[1], n * n_rows, [&](Index b) {
+        Owned<double, 2> rows(n_rows, SLICE);
+        Owned<Units, 2> sums = Owned<Units, 2>::filled({0.0, 0.0}, n_rows, n_rows);
+        const auto put = [&](Index row, const double* values, Index size) {
+            HUSHGRAPH_LEVEL(multiply)(values, 1 / powers[row], size, &rows(row, 0));
+        };
+        for (Index lo = b * block; lo < std::min((b + 1) * block, n); lo += SLICE) {
+            const Index size = std::min({SLICE, (b + 1) * block - lo, n - lo});
+            HUSHGRAPH_LEVEL(put_features)(around, lo, size, rows);
+            for (Index k = 0; k < MADE; k++)
+                for (Index i = 0; i < size; i++) rows(k, i) *= 1 / powers[k];
+            for (Index k = ALONE; k < around.size(); k++) put(MADE + k - ALONE, &around(k, lo), size);
+            for (Index k = 0; k < n_scales; k++) put(n_columns + k, &weights(k, lo), size);
+            std::fill(&rows(one, 0), &rows(one, 0) + size, 1 / powers[one]);
+            put(one + 1, &around(LOCAL, lo), size);
+            HUSHGRAPH_LEVEL(add_dots)(rows, n_columns, n_scales, size, sums);
+        }
+        for (Index k = 0; k < n_rows; k++) {
+            for (Index m = 0; m < n_rows; m++) {
+                const bool is_weight = m >= n_columns && m < one;
+                const bool needed = k < n_columns ? m <= k || is_weight : k == one && m >= n_columns;
+                if (!needed) continue;
+                parts[0][b](k, m) = whole_number(sums(k, m).high * 1073741824.0);          // 2^30
+                parts[1][b](k, m) = whole_number(sums(k, m).low * 1152921504606846976.0);  // 2^60
+            }
+        }
+    });
+}
+
+// Writes what the regression says of each node, within a factor 4 of what is usual for its noise, into out (scales, n).
+void fit_weights(Matrix<const double> around, Matrix<const double> coefficients, Vector<const double> usual, Matrix<double> out) {
+    const Index n = out.shape[1], n_columns = coefficients.size();
+    parallel_for((n + SLICE - 1) / SLICE, n * n_columns, [&](Index part) {
+        const Index lo = part * SLICE, size = std::min(SLICE, n - lo);
+        Owned<double, 2> made(MADE, SLICE);
+        Owned<const double*> columns(n_columns);
+        Owned<double> factors(n_columns);
+        HUSHGRAPH_LEVEL(put_features)(around, lo, size, made);
+        for (Index c = 0; c < n_columns; c++) columns[c] = c < MADE ? &made(c, 0) : &around(ALONE + c - MADE, lo);
+        for (Index k = 0; k < out.size(); k++) {
+            for (Index c = 0; c < n_columns; c++) factors[c] = coefficients(c, k);
+            HUSHGRAPH_LEVEL(put_fitted)(columns.data, factors.data, n_columns, usual[k], &around(LOCAL, lo), size, &out(k, lo));
+        }
+    });
+}
+
+// Adds that share of each probe's (rho_j eps)^2, (eps - P eps)^2, (P eps) (rho_j eps) and eps (eps - P eps) to sums (2 rows, n).
+//
+// rows (probes, rows, n) hold rho_j eps, and from n_scales on P eps; the P in the products is that of row `pilot`. `fresh`: sums
+// start at 0.
+void add_probes(Matrix<const double> eps, Cube<const double> rows, Index n_scales, Index pilot, double share, bool fresh,
+                Matrix<double> sums) {
+    const Index n = eps.shape[1], n_rows = rows.shape[1];
+    parallel_for((n + SLICE - 1) / SLICE, n * n_rows * eps.size(), [&](Index part) {
+        const Index lo = part * SLICE, size = std::min(SLICE, n - lo);
+        for (Index j = 0; j < n_rows; j++) {
+            double *squares = &sums(j, lo), *products = &sums(n_rows + j, lo);
+            if (j < n_scales)
+                HUSHGRAPH_LEVEL(add_probe_row<false>)(eps, rows, j, pilot, share, fresh, lo, size, squares, products);
+            else
+                HUSHGRAPH_LEVEL(add_probe_row<true>)(eps, rows, j, pilot, share, fresh, lo, size, squares, products);
+        }
+    });
+}
+
+template <typename I> void bind_for(nb::module_& m) {
+    m.def("average_neighbors", &average_neighbors<I>, "indptr"_a, "indices"_a, "weights"_a, "inverse"_a, "source"_a, "target"_a,
+          Unlocked());
+}
+
+}  // namespace
+
+void bind_smoothing(nb::module_& m) {
+    bind_for<std::int32_t>(m);
+    bind_for<std::int64_t>(m);
+    m.def("largest_features", &largest_features, "around"_a, "weights"_a, "parts"_a, "block"_a, Unlocked());
+    m.def("count_products", &count_products, "around"_a, "weights"_a, "powers"_a, "parts"_a, "block"_a, Unlocked());
+    m.def("fit_weights", &fit_weights, "around"_a, "coefficients"_a, "usual"_a, "out"_a, Unlocked());
+    m.def("add_probes", &add_probes, "eps"_a, "rows"_a, "n_scales"_a, "pilot"_a, "share"_a, "fresh"_a, "sums"_a, Unlocked());
+}
+
+}  // namespace hushgraph

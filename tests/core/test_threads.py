@@ -1,0 +1,311 @@
+"""Threads: callers in several threads, forked processes, limits of containers, Ctrl-C; and the number of threads changes no bit."""
+
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from hushgraph._errors import InputError
+from hushgraph.core import _loops, processors, thread_count, use_threads
+from hushgraph.core.threads import container_quota
+
+
+def run(code, *, timeout=120, **env):
+    """What a fresh Python prints, read as JSON."""
+    own = {**os.environ, **env}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env=own, timeout=timeout)
+    assert done.returncode == 0, f"exit {done.returncode}: {done.stderr[-2000:]}"
+    return json.loads(done.stdout)
+
+
+# ---- how many ------------------------------------------------------------------------------------------------------
+
+COUNT = "import json; from hushgraph.core import thread_count; print(json.dumps(thread_count()))"
+
+
+@pytest.mark.parametrize(
+    ("env", "count"),
+    [
+        ({"HUSHGRAPH_NUM_THREADS": "5", "OMP_NUM_THREADS": "3"}, 5),
+        ({"HUSHGRAPH_NUM_THREADS": "", "OMP_NUM_THREADS": "3"}, 3),
+        ({"HUSHGRAPH_NUM_THREADS": "", "OMP_NUM_THREADS": "7,2"}, 7),
+        ({"HUSHGRAPH_NUM_THREADS": " 1 ", "OMP_NUM_THREADS": ""}, 1),
+    ],
+)
+def test_environment_says_how_many(env, count):
+    assert run(COUNT, **env) == count
+
+
+@pytest.mark.parametrize("value", ["0", "-2", "many", "1.5", "99999999999"])
+def test_a_wrong_number_is_refused(value, monkeypatch):
+    monkeypatch.setenv("HUSHGRAPH_NUM_THREADS", value)
+    with pytest.raises(InputError, match="HUSHGRAPH_NUM_THREADS must be a whole number from 1 to 4096"):
+        processors()
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system has no affinity masks")
+def test_affinity_counts():
+    code = f"import os; os.sched_setaffinity(0, [min(os.sched_getaffinity(0))]); {COUNT}"
+    assert run(code, HUSHGRAPH_NUM_THREADS="", OMP_NUM_THREADS="") == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "quota"), [("150000 100000\n", 1.5), ("max 100000\n", math.inf), ("nonsense", math.inf), ("1 0", math.inf)]
+)
+def test_quota_of_a_container(tmp_path, text, quota):
+    (tmp_path / "cpu.max").write_text(text)
+    assert container_quota(tmp_path / "cpu.max", tmp_path / "none") == quota
+
+
+@pytest.mark.parametrize(("text", "quota"), [("50000", 0.5), ("-1", math.inf)])
+def test_quota_of_an_older_container(tmp_path, text, quota):
+    (tmp_path / "cpu.cfs_quota_us").write_text(text)
+    (tmp_path / "cpu.cfs_period_us").write_text("100000")
+    assert container_quota(tmp_path / "none", tmp_path) == quota
+
+
+def test_a_small_quota_leaves_one_thread(monkeypatch):
+    monkeypatch.delenv("HUSHGRAPH_NUM_THREADS", raising=False)
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    monkeypatch.setattr("hushgraph.core.threads.container_quota", lambda: 0.5)
+    assert processors() == 1
+
+
+def test_a_choice_holds_inside_and_in_its_thread_only():
+    import threading
+
+    usual, other = thread_count(), []
+    with use_threads(3):
+        assert thread_count() == 3
+        thread = threading.Thread(target=lambda: other.append(thread_count()))
+        thread.start()
+        thread.join()
+        with use_threads(2):
+            assert thread_count() == 2
+        assert thread_count() == 3
+    assert (thread_count(), other) == (usual, [usual])
+
+
+# ---- loops inside loops, many callers ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("threads", [1, 2, 7])
+def test_loops_inside_loops_run_each_step_once(threads):
+    with use_threads(threads):
+        assert _loops.count_nested_steps(40, 1000) == 40_000
+
+
+WORK = """
+import json, os, threading
+import numpy as np, hushgraph as hg
+from hushgraph.core import use_threads
+large = hg.datasets.grid(200, 200)
+small = hg.datasets.city(1500)
+z, y = np.random.default_rng(2).normal(size=large.n), np.random.default_rng(1).normal(size=small.n)
+frame = hg.chebyshev_frame(large, degree=20)
+
+def work():
+    with use_threads(3):
+        bands = hg.analyze(frame, z)
+        results = [bands, hg.synthesize(frame, bands), hg.denoise(small, y, sigma=1.0, method="let").signal,
+                   hg.denoise(small, y, sigma=1.0, method="sgwt_block").signal, np.array([hg.Graph.from_scipy(large.adjacency).lambda_upper])]
+    return [float(np.sum(part * np.arange(part.size).reshape(part.shape))).hex() for part in results]
+"""
+
+
+def test_several_threads_at_once():
+    code = f"""{WORK}
+expected, found, ready = work(), [], threading.Barrier(4)
+def repeat():
+    ready.wait()
+    found.extend(work() for _ in range(3))
+threads = [threading.Thread(target=repeat) for _ in range(4)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+print(json.dumps([len(found), all(one == expected for one in found)]))"""
+    assert run(code) == [12, True]
+
+
+needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+
+
+@needs_fork
+def test_a_forked_child_computes_the_same():
+    """The child of a process that has used its threads, and of one whose other thread is using them at that moment."""
+    code = f"""{WORK}
+import warnings
+warnings.simplefilter("ignore")
+expected, stop = work(), threading.Event()
+def child():
+    reader, writer = os.pipe()
+    if os.fork() == 0:
+        os.write(writer, json.dumps(work()).encode())
+        os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader) as pipe:
+        text = pipe.read()
+    return os.wait()[1] == 0 and json.loads(text) == expected
+quiet = [child() for _ in range(2)]
+busy = threading.Thread(target=lambda: [hg.analyze(frame, z) for _ in iter(lambda: stop.is_set(), True)])
+busy.start()
+while_busy = [child() for _ in range(3)]
+stop.set()
+busy.join()
+print(json.dumps([quiet, while_busy, work() == expected]))"""
+    assert run(code) == [[True] * 2, [True] * 3, True]
+
+
+@needs_fork
+@pytest.mark.parametrize("kind", ["loky", "multiprocessing", "threading"])
+def test_joblib(kind):
+    joblib = pytest.importorskip("joblib")
+    del joblib
+    code = f"""{WORK}
+import joblib, warnings
+warnings.simplefilter("ignore")
+graph = hg.datasets.grid(150, 150)
+signals = np.random.default_rng(0).normal(size=(4, graph.n))
+def one(x):
+    return hg.analyze(hg.chebyshev_frame(graph, degree=10), x)
+expected = [one(x) for x in signals]
+found = joblib.Parallel(n_jobs=2, backend={kind!r})(joblib.delayed(one)(x) for x in signals)
+print(json.dumps(all(np.array_equal(a, b) for a, b in zip(expected, found, strict=True))))"""
+    assert run(code) is True
+
+
+def test_a_home_that_cannot_be_written(tmp_path):
+    """Nothing is compiled at run time, so nothing has to be kept."""
+    (tmp_path / "home").mkdir(mode=0o500)
+    env = {"HOME": str(tmp_path / "home"), "XDG_CACHE_HOME": str(tmp_path / "home" / "none"), "PYTHONDONTWRITEBYTECODE": "1"}
+    assert len(run(f"{WORK}\nprint(json.dumps(work()))", **env)) == 5
+    assert list((tmp_path / "home").iterdir()) == []
+
+
+# ---- the interpreter goes on ---------------------------------------------------------------------------------------
+
+
+def test_python_runs_while_a_loop_does():
+    code = f"""{WORK}
+import time
+x, ticks, done = np.random.default_rng(0).normal(size=(8, large.n)), [], threading.Event()
+def tick():
+    while not done.is_set():
+        ticks.append(time.perf_counter())
+        time.sleep(0.001)
+watcher = threading.Thread(target=tick)
+watcher.start()
+start = time.perf_counter()
+hg.analyze(hg.chebyshev_frame(large, degree=400), x.T)
+end = time.perf_counter()
+done.set()
+watcher.join()
+print(json.dumps(sum(start < moment < end for moment in ticks)))"""
+    assert run(code) > 20
+
+
+FOREVER = {
+    "one signal": "hg.analyze(hg.chebyshev_frame(hg.datasets.roads(500_000), degree=2000), np.ones((500_000, 60)))",
+    "many signals": "hg.analyze(hg.chebyshev_frame(hg.datasets.grid(60, 60), degree=2000), np.ones((3600, 9999)))",
+    "graph TV": "y = np.random.default_rng(0).normal(size=10**6); [hg.graph_tv(hg.datasets.grid(1000, 1000), y, penalty=3.0) for _ in range(99)]",
+    "many orders": "_loops.score_chains(np.ones(9), np.zeros((10**7, 9), np.int64), None, None, np.arange(200.0), 1.0, 0.0, np.zeros((200, 3)))",
+    "points of a plane": "_loops.PointTree(np.random.default_rng(0).normal(size=(2 * 10**7, 2)))",
+    "fused lasso": "hg.fused_lasso_path(np.random.default_rng(0).normal(size=10**6), np.linspace(0.1, 9, 3000))",
+}
+
+
+def delay_of(statement: str) -> float:
+    """Seconds from Ctrl-C to the KeyboardInterrupt that a long call raises, which Python code may catch."""
+    code = f"""import sys
+import numpy as np, hushgraph as hg
+from hushgraph.core import _loops
+hg.datasets.grid(3, 3).lambda_upper
+print("ready", flush=True)
+try:
+    {statement}
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+    sys.exit(7)
+"""
+    child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    try:
+        assert child.stdout.readline() == "ready\n"
+        time.sleep(1.5)
+        assert child.poll() is None, "the call is too short to prove anything"
+        sent = time.perf_counter()
+        child.send_signal(signal.SIGINT)
+        assert child.stdout.readline() == "interrupted\n"
+        took = time.perf_counter() - sent
+        assert child.wait(timeout=20) == 7
+        return took
+    finally:
+        child.kill()
+        child.wait()
+        child.stdout.close()
+
+
+@pytest.mark.parametrize("what", FOREVER)
+def test_control_c_ends_a_long_call(what):
+    """Within a second; on a busy machine at the second or third try."""
+    assert any(delay_of(FOREVER[what]) < 1.0 for _ in range(3))
+
+
+def test_daemon_threads_do_not_disturb_the_end_of_the_process():
+    """Python ends those that come back from a loop then, which C++ answers with an abort; so they must not come back."""
+    code = """import threading, time
+import numpy as np, hushgraph as hg
+graph = hg.datasets.city(4000)
+frame, x = hg.chebyshev_frame(graph), np.ones(graph.n)
+def work():
+    while True:
+        hg.analyze(frame, x)
+for _ in range(3):
+    threading.Thread(target=work, daemon=True).start()
+garbage = [[] for _ in range(500_000)]  # the end takes its time
+time.sleep(0.2)
+print(1)"""
+    for _ in range(3):
+        assert run(code) == 1
+
+
+# ---- bits ----------------------------------------------------------------------------------------------------------
+
+LARGEST = """
+import json, hushgraph as hg
+spectrum = hg.datasets.{graph}.spectrum({kind!r})
+print(json.dumps([spectrum.lambda_max.hex(), spectrum.lambda_upper.hex()]))
+"""
+
+
+@pytest.mark.parametrize(("graph", "kind"), [("roads(200_000)", "combinatorial"), ("roads(200_000)", "normalized")])
+def test_threads_do_not_change_a_bit_of_the_largest_eigenvalue(graph, kind):
+    """200,000 nodes are enough for BLAS to use several threads, whose sums differ in the last bits."""
+    code = LARGEST.format(graph=graph, kind=kind)
+    one, three = (run(code, OPENBLAS_NUM_THREADS=threads, HUSHGRAPH_NUM_THREADS=threads) for threads in "13")
+    assert one == three
+
+
+def test_control_blas_sums_do_depend_on_its_threads():
+    """Where this fails, the test above proves nothing."""
+    code = "import json, numpy as np; x = np.random.default_rng(0).normal(size=(20, 200_000)); print(json.dumps([float(y @ y) for y in x]))"
+    if "openblas" not in json.dumps(np.show_config(mode="dicts")["Build Dependencies"]):
+        pytest.skip("NumPy has another BLAS")
+    assert run(code, OPENBLAS_NUM_THREADS="1") != run(code, OPENBLAS_NUM_THREADS="2")
+
+
+def test_processors_without_avx2_have_the_same_bits():
+    """On a processor that has it, the other half of the loops runs too."""
+    folder = os.path.dirname(__file__)
+    code = f"""import json, sys
+sys.path.insert(0, {folder!r})
+from corpus import cases_of, digest_of, known_digests, subjects
+from hushgraph.core import _loops
+known = known_digests()
+print(json.dumps([f"{{subject}}: {{case.label}}" for subject in subjects() for case in cases_of(subject)
+                  if digest_of(getattr(_loops, case.function), case.arguments) != known[subject][case.label]]))"""
+    assert run(code, HUSHGRAPH_NO_AVX2="1", timeout=600) == []
