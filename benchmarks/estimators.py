@@ -297,7 +297,7 @@ def street_speed() -> list[str]:
     rows = []
     for name, graph, clean in counted_maps():
         noisy = clean + np.random.default_rng(0).normal(0, 8, graph.n)
-        hg.denoise(graph, noisy, sigma=8.0, nonnegative=True)  # compiles
+        hg.denoise(graph, noisy, sigma=8.0, nonnegative=True)  # warms up
         for flags in ({}, {"nonnegative": True}):
             graph.memo.clear()
             first = least_time(lambda graph=graph, noisy=noisy, flags=flags: hg.denoise(graph, noisy, sigma=8.0, **flags), 1)

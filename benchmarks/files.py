@@ -122,7 +122,7 @@ def main():
     lines = ["| file | edges | megabytes | seconds | of processor time |", "|---|---|---|---|---|"]
     with tempfile.TemporaryDirectory() as folder:
         warm = prepared(Path(folder), "csv", *edges(1000))
-        timed(warm)  # compiles
+        timed(warm)  # imports and warms up
         for name in [*FORMATS, *FEWER]:
             path = prepared(Path(folder), name, *edges(m // FEWER.get(name, 1)))
             seconds, busy, graph = min((timed(path) for _ in range(2)), key=lambda found: found[0])

@@ -68,7 +68,7 @@ def graphs():
 def measured(graph):
     """(spectrum with lambda_max to 1e-6, least CPU seconds of all threads that `graph.spectrum()` took in three runs)."""
     seconds = []
-    for _ in range(4):  # the first one compiles
+    for _ in range(4):  # the first one warms up
         graph.forget()
         graph.layout("combinatorial")  # the order of the rows, which every transform needs
         start = time.process_time()

@@ -75,7 +75,7 @@ def measure(folder: Path) -> tuple[list[dict], Costs, float, dict]:
     for side in {side for side, *_ in SERIES}:
         streets(folder / str(side), side)
     once = {"folder": str(folder / "512"), "partitions": 2, "degree": 20}
-    measured("stages", **once)  # compiles what was never compiled here
+    measured("stages", **once)  # imports and warms up
     runs = [measured("stages", folder=str(folder / str(side)), partitions=parts, degree=degree) for side, parts, degree in SERIES]
     usual = {"folder": str(folder / "1448"), "partitions": 2, "degree": 100}
     one = next(run for run, (side, *_) in zip(runs, SERIES, strict=True) if side == 1448)

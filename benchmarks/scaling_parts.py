@@ -93,10 +93,10 @@ def tiny(folder: Path, client=None) -> None:
 
 def stages(folder: str, partitions: int, degree: int, threads: int = 1) -> dict:
     """A run in this process, task by task."""
-    import numba
-
-    numba.set_num_threads(min(threads, numba.config.NUMBA_NUM_THREADS))
     import hushgraph.distributed as hd
+    from hushgraph.core import _loops
+
+    _loops.set_processors(threads)
 
     with TemporaryDirectory(dir=folder) as own:
         tiny(Path(own, "tiny"))
