@@ -19,6 +19,7 @@ from scikit_build_core import build as scikit
 COMPILERS = ("c++", "g++", "clang++")  # as CMake looks for them
 ZIG_TOOLS = ("c++", "ar", "ranlib")
 ZIG = "ziglang>=0.13"
+DEBIAN = "-idirafter /usr/include"  # where headers of Debian's Python find the rest of themselves, after zig's own headers
 
 get_requires_for_build_sdist, build_sdist = scikit.get_requires_for_build_sdist, scikit.build_sdist
 prepare_metadata_for_build_wheel = scikit.prepare_metadata_for_build_wheel
@@ -62,7 +63,7 @@ def compiler(config_settings: dict | None) -> Iterator[dict]:
     name = f"zig-{target}" if target else "zig"
     folder = Path.cwd() / "build" / name
     folder.mkdir(parents=True, exist_ok=True)
-    paths = {tool: zig_script(folder, tool, f" -target {target}" if target else "") for tool in ZIG_TOOLS}
+    paths = {tool: zig_script(folder, tool, f" -target {target} {DEBIAN}" if target else "") for tool in ZIG_TOOLS}
     yield settings | {
         "cmake.define.CMAKE_CXX_COMPILER": paths["c++"],
         "cmake.define.CMAKE_AR": paths["ar"],
