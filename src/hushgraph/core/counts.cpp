@@ -29,17 +29,8 @@ struct Nodes {
     const double* upper(Index i) const { return &table(low[i] + 1, first[i]); }
 };
 
-namespace base {
-#include "counts.inc"
-}  // namespace base
-
-#if HUSHGRAPH_HAS_AVX2
-HUSHGRAPH_BEGIN_AVX2
-namespace avx2 {
-#include "counts.inc"
-}  // namespace avx2
-HUSHGRAPH_END_AVX2
-#endif
+#define HUSHGRAPH_LOOPS "counts.inc"
+#include "both_levels.h"
 
 // body(first, last) for ranges of nodes, on several threads if they have enough values.
 template <typename F> void for_nodes(Index n, Index n_values, F&& body) {

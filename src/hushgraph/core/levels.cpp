@@ -9,7 +9,7 @@
 namespace hushgraph {
 namespace {
 
-// Whether processor and operating system both support AVX2.
+// Whether processor and operating system both support AVX2. By hand: zig lacks what `__builtin_cpu_supports` needs.
 bool find_avx2() {
 #if HUSHGRAPH_HAS_AVX2
     constexpr unsigned os_saves_registers = 1u << 27, avx = 1u << 28, avx2 = 1u << 5, saved_registers = 6;

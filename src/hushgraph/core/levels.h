@@ -1,9 +1,9 @@
 // Loops compiled twice on x86-64: for every processor, and for those with AVX2. The same C++, the same order of operations, the
 // same bits.
 //
-// A file `x.inc` holds functions that gain from wider registers. It is included once in a namespace `base`, and once more in a
-// namespace `avx2` between HUSHGRAPH_BEGIN_AVX2 and HUSHGRAPH_END_AVX2; HUSHGRAPH_LEVEL(f) is the one of the two that this
-// processor can run. Fused multiply-add, which rounds once instead of twice, is not among what AVX2 allows the compiler to use.
+// A file `x.inc` holds functions that gain from wider registers. `both_levels.h` includes it once in a namespace `base`, and once
+// more in a namespace `avx2`; HUSHGRAPH_LEVEL(f) is the one of the two that this processor can run. Fused multiply-add, which
+// rounds once instead of twice, is not among what AVX2 allows the compiler to use.
 #pragma once
 
 #if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))

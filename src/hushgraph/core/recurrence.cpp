@@ -26,17 +26,8 @@ template <typename T> Matrix<const T> columns_of(Matrix<const T> matrix, Index f
     return matrix;
 }
 
-namespace base {
-#include "recurrence.inc"
-}  // namespace base
-
-#if HUSHGRAPH_HAS_AVX2
-HUSHGRAPH_BEGIN_AVX2
-namespace avx2 {
-#include "recurrence.inc"
-}  // namespace avx2
-HUSHGRAPH_END_AVX2
-#endif
+#define HUSHGRAPH_LOOPS "recurrence.inc"
+#include "both_levels.h"
 
 // Over the blocks, one after the other.
 template <typename T> void add_marks(Cube<const T> marks, Matrix<T> moments) {

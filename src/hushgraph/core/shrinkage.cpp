@@ -11,17 +11,8 @@
 namespace hushgraph {
 namespace {
 
-namespace base {
-#include "shrinkage.inc"
-}  // namespace base
-
-#if HUSHGRAPH_HAS_AVX2
-HUSHGRAPH_BEGIN_AVX2
-namespace avx2 {
-#include "shrinkage.inc"
-}  // namespace avx2
-HUSHGRAPH_END_AVX2
-#endif
+#define HUSHGRAPH_LOOPS "shrinkage.inc"
+#include "both_levels.h"
 
 // Fills `kept` (thresholds, k, n) with the rows gate h_t(w_j), and `parts` (blocks, thresholds, k) with the sums of their
 // divergences over blocks of nodes. A gate comes with its moves; without one the rows are h_t(w_j).

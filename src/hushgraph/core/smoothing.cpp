@@ -20,17 +20,8 @@ struct Units {
     double high, low;
 };
 
-namespace base {
-#include "smoothing.inc"
-}  // namespace base
-
-#if HUSHGRAPH_HAS_AVX2
-HUSHGRAPH_BEGIN_AVX2
-namespace avx2 {
-#include "smoothing.inc"
-}  // namespace avx2
-HUSHGRAPH_END_AVX2
-#endif
+#define HUSHGRAPH_LOOPS "smoothing.inc"
+#include "both_levels.h"
 
 // target_i = inverse_i sum_k weight_k source_k over the neighbors of i.
 template <typename I> void average_neighbors(Vector<const I> indptr, Vector<const I> indices, Vector<const double> weights,

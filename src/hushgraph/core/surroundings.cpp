@@ -15,17 +15,8 @@ using Rows = std::tuple<Owned<Index>, Owned<Column>, Owned<double>>;  // of a sp
 
 constexpr Index RANGE = 64;  // rows that a thread makes at a time
 
-namespace base {
-#include "surroundings.inc"
-}  // namespace base
-
-#if HUSHGRAPH_HAS_AVX2
-HUSHGRAPH_BEGIN_AVX2
-namespace avx2 {
-#include "surroundings.inc"
-}  // namespace avx2
-HUSHGRAPH_END_AVX2
-#endif
+#define HUSHGRAPH_LOOPS "surroundings.inc"
+#include "both_levels.h"
 
 // Some rows of a matrix, appended one after the other.
 struct Part {

@@ -80,17 +80,8 @@ struct PlainSizes {
     double operator[](Index i) const { return std::abs(x[i]); }
 };
 
-namespace base {
-#include "thresholds.inc"
-}  // namespace base
-
-#if HUSHGRAPH_HAS_AVX2
-HUSHGRAPH_BEGIN_AVX2
-namespace avx2 {
-#include "thresholds.inc"
-}  // namespace avx2
-HUSHGRAPH_END_AVX2
-#endif
+#define HUSHGRAPH_LOOPS "thresholds.inc"
+#include "both_levels.h"
 
 // ---- sums that add up: over threads, over a GPU, over parts of a graph --------------------------------------------------
 
