@@ -197,7 +197,12 @@ def test_the_owner_looks_at_the_events_before_the_first_draw(browser, counts, tm
     assert "further than 200" in tab.text("#check-dropped")
     tab.page.screenshot(path=pictures / f"explorer-check-{SIZES[size][0]}.png")
     tab.page.click("#check-close")
-    assert tab.page.eval_on_selector("#check-list", "(part) => part.textContent") == ""  # forgotten
+    assert tab.page.text_content("#check-list") == ""  # forgotten
+    tab.page.click("#check-button")
+    tab.page.wait_for_selector("#check[open]", timeout=30_000)
+    assert tab.page.text_content("#check-list")
+    tab.page.keyboard.press("Escape")
+    tab.page.wait_for_function("() => document.getElementById('check-list').textContent === ''")
     drawn(tab, "0.5")
     assert tab.page.is_hidden("#check-button")
     tab.end()

@@ -360,8 +360,11 @@
     for (const id of ["rule", "refine", "nonnegative", "integer"]) $(id).addEventListener("change", () => refresh());
     $("draw-button").addEventListener("click", openConfirm);
     $("check-button").addEventListener("click", openCheck);
-    $("check-close").addEventListener("click", () => $("check").close());
-    $("check").addEventListener("close", forgetCheck);
+    $("check-close").addEventListener("click", () => {
+      forgetCheck(); // at once: a browser says "close" a moment later
+      $("check").close();
+    });
+    $("check").addEventListener("close", forgetCheck); // the Escape key closes it too
     $("cancel").addEventListener("click", () => $("confirm").close());
     $("attest").addEventListener("change", () => ($("go").disabled = !$("attest").checked));
     $("go").addEventListener("click", draw);
