@@ -27,7 +27,7 @@ from scipy.linalg.blas import daxpy
 from scipy.sparse import _sparsetools
 
 import hushgraph as hg
-from hushgraph.core import thread_count
+from hushgraph.core.threads import thread_count
 from hushgraph.experiments.scipy_recurrence import ScipyRecurrence
 
 DEGREE = 100
@@ -140,7 +140,7 @@ def measure(graph, name, rate, rivals=True):
     row = {"graph": name, "n": graph.n, "edges": graph.n_edges, "scales": frame.n_scales}
 
     def fresh():
-        graph.memo.clear()  # spectrum, layout and workspace count
+        graph.cache.clear()  # spectrum, layout and workspace count
         return hg.denoise(graph, noisy, sigma=1.0, method="sgwt_sure")
 
     row["forward"] = best_of(lambda: hg.analyze(frame, noisy), repeats=9)
@@ -150,7 +150,7 @@ def measure(graph, name, rate, rivals=True):
     row["stages"] = {stage: round(seconds, 4) for stage, seconds in result.timings.items()}
     row["snr_in"], row["snr_out"] = hg.snr(clean, noisy), hg.snr(clean, result.signal)
     del result
-    graph.memo.clear()
+    graph.cache.clear()
     with PeakMemory() as memory:
         hg.denoise(graph, noisy, sigma=1.0, method="sgwt_sure")
     row["denoise_memory_gb"] = memory.growth / 1e9

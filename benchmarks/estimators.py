@@ -21,9 +21,9 @@ import numpy as np
 from scipy import stats
 
 import hushgraph as hg
+from hushgraph.estimators.let.filters import Filters
 from hushgraph.experiments.stage import machine
-from hushgraph.filters import Filters
-from hushgraph.sgwt import Noise
+from hushgraph.wavelets.noise import Noise
 
 METHODS = ("sgwt_sure", "sgwt_scaled", "sgwt_beta", "sgwt_block", "sgwt_deep", "let", "auto")
 SIGMAS = (26.49, 12.99, 8.06, 4.22)
@@ -268,7 +268,7 @@ def speed_table(n: int) -> list[str]:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
 
     def anew():
-        graph.memo.pop(("latest", "filters"), None)
+        graph.cache.put("filters", None)
         return hg.denoise(graph, noisy, sigma=1.0, method="let")
 
     fresh = least_time(anew)
@@ -299,7 +299,7 @@ def street_speed() -> list[str]:
         noisy = clean + np.random.default_rng(0).normal(0, 8, graph.n)
         hg.denoise(graph, noisy, sigma=8.0, nonnegative=True)  # warms up
         for flags in ({}, {"nonnegative": True}):
-            graph.memo.clear()
+            graph.cache.clear()
             first = least_time(lambda graph=graph, noisy=noisy, flags=flags: hg.denoise(graph, noisy, sigma=8.0, **flags), 1)
             later = least_time(lambda graph=graph, noisy=noisy, flags=flags: hg.denoise(graph, noisy, sigma=8.0, **flags))
             rows.append([name, "nonnegative" if flags else "signed", f"{first:.2f}", f"{later:.2f}", f"{1 - later / first:.0%}"])

@@ -23,10 +23,11 @@ from bench import RESULTS
 from playwright.sync_api import sync_playwright
 
 import hushgraph as hg
-from hushgraph.app.guard import TOKEN_HEADER
-from hushgraph.app.server import serve
 from hushgraph.experiments.stage import machine
-from hushgraph.privacy import Ledger, count_events
+from hushgraph.explorer.guard import TOKEN_HEADER
+from hushgraph.explorer.server import serve
+from hushgraph.privacy.counting import count_events
+from hushgraph.privacy.ledger.budget import Ledger
 
 LIMIT = 0.5  # seconds for a move
 MOVES = 9
@@ -67,7 +68,7 @@ def in_server(address: str) -> list[float]:
 
         def look(epsilon: float, moving: bool) -> float:
             began = time.perf_counter()
-            web.post("/api/look", json={"epsilon": round(epsilon, 4), "moving": moving}).raise_for_status()
+            web.post("/api/view", json={"epsilon": round(epsilon, 4), "moving": moving}).raise_for_status()
             return time.perf_counter() - began
 
         moves = [look(0.3 + 0.013 * k, True) for k in range(MOVES)]

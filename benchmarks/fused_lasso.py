@@ -21,8 +21,9 @@ import numpy as np
 from bench import RESULTS, best_of
 
 import hushgraph as hg
-from hushgraph.chains import chain_scores, depth_first_order
+from hushgraph.estimators.baselines.chain_fused_lasso import chain_scores
 from hushgraph.experiments.stage import machine
+from hushgraph.graphs.orders import depth_first_order
 
 SOURCES = ("TVL1opt_tautstring.cpp", "johnsonRyanTV.cpp")
 WRAPPER = """

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 import hushgraph as hg
-from hushgraph.distributed.cut import cut_for
-from hushgraph.distributed.sample import _count_ghosts
+from hushgraph.core import _loops
+from hushgraph.distributed.partitioning import cut_for, owner_dtype
 
 DEPTHS = (1, 3, 10, 30, 100)
 NODES, PARTS = 200_000, 8
@@ -43,11 +43,11 @@ def _attached(rng) -> np.ndarray:
 def shares(graph) -> tuple[str, list[float]]:
     """How it was cut, and ghosts per owned node within each number of hops, the mean of three partitions."""
     by, owners = cut_for(None if graph.coords is not None else "rcm", graph.n, PARTS, graph.coords, graph)
-    owner = owners(slice(0, graph.n))
+    owner = owners(slice(0, graph.n)).astype(owner_dtype(PARTS))
     rows, found = graph.adjacency, []
     for depth in DEPTHS:
         counts = [
-            _count_ghosts(rows.indptr, rows.indices, owner, part, np.full(graph.n, -1, np.int32), depth, NEVER)[0]
+            _loops.count_ghosts(rows.indptr, rows.indices, owner, part, np.full(graph.n, -1, np.int32), depth, NEVER)[0]
             / np.sum(owner == part)
             for part in (0, PARTS // 2, PARTS - 1)
         ]
@@ -61,9 +61,9 @@ def border(side: int = 1500) -> tuple[float, float]:
     rows, place, table, right = graph.adjacency, np.divmod(np.arange(side * side), side), [], []
     for box in (200, 400, 800):
         low = (side - box) // 2
-        own = np.all([(axis >= low) & (axis < low + box) for axis in place], axis=0)
+        owner = np.all([(axis >= low) & (axis < low + box) for axis in place], axis=0).astype(owner_dtype(2))
         for depth in (30, 100):
-            count = _count_ghosts(rows.indptr, rows.indices, own, True, np.full(side * side, -1, np.int32), depth, NEVER)[0]
+            count = _loops.count_ghosts(rows.indptr, rows.indices, owner, 1, np.full(side * side, -1, np.int32), depth, NEVER)[0]
             table.append(np.array([depth * box, depth**2]) / count)
             right.append(1.0)
     found = np.linalg.lstsq(np.array(table), np.array(right), rcond=None)[0]
@@ -79,7 +79,7 @@ def streets_like(side: int):
 
 
 def table() -> list[str]:
-    from hushgraph.distributed.prepare import most_ghosts_of
+    from hushgraph.distributed.preparing import most_ghosts_of
 
     limit = most_ghosts_of(PARTS)
     lines = [

@@ -22,7 +22,7 @@ from cupyx.scipy import sparse as device_sparse
 from scipy import sparse
 
 import hushgraph as hg
-from hushgraph.kernels import cpu, reference
+from hushgraph.core import cpu, reference
 
 ROADS = 20_000_000  # nodes up to which road networks are generated
 RECORDED = Path(__file__).parent / "results" / "gpu.md"

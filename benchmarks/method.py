@@ -22,8 +22,9 @@ from estimators import DATA, SIGMAS, table
 from scipy.spatial import Delaunay
 
 import hushgraph as hg
-from hushgraph import risk, spectrum
 from hushgraph.experiments.stage import machine
+from hushgraph.graphs import spectrum
+from hushgraph.wavelets import unbiased_risk as risk
 
 # ---- the bound on the spectrum -----------------------------------------------------------------------------------------
 

@@ -22,7 +22,11 @@ from bench import RESULTS, best_of
 
 import hushgraph as hg
 from hushgraph.experiments.stage import machine
-from hushgraph.privacy import Ledger, count_events, lattice_noise, release, simulate
+from hushgraph.privacy import release
+from hushgraph.privacy.counting import count_events
+from hushgraph.privacy.lattice import lattice_noise
+from hushgraph.privacy.ledger.budget import Ledger
+from hushgraph.privacy.releases import simulate
 
 METHOD = "sgwt_deep"  # of all that is denoised here
 SIGMA = 4.224678889326836
@@ -113,7 +117,7 @@ def pipeline_table() -> list[str]:
         )
 
         def publish():
-            graph.memo.clear()
+            graph.cache.clear()
             return hg.denoise(graph, release(counts, epsilon=1, delta=1e-6, ledger=ledger, public_graph=True), method=METHOD)
 
         both = best_of(publish, repeats=3)

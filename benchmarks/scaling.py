@@ -88,11 +88,12 @@ def peak() -> int:
 def single(folder: str, method: str) -> dict:
     """Read and denoise in one process."""
     import hushgraph as hg
-    from hushgraph.distributed.edges import columns_of, files_of, pieces_of, read_piece
+    from hushgraph.distributed.addresses import list_files
+    from hushgraph.distributed.edges import edge_columns, read_piece, split_files
 
     noisy = np.load(f"{folder}/noisy.npy")
-    files = files_of(f"{folder}/edges")
-    pairs = np.concatenate([read_piece(piece, columns_of(files[0], None))[0] for piece in pieces_of(files)])
+    files = list_files(f"{folder}/edges")
+    pairs = np.concatenate([read_piece(piece, edge_columns(files[0], None))[0] for piece in split_files(files)])
     graph = hg.Graph.from_edges(pairs, n=len(noisy))
     del pairs
     read = cpu_seconds()
@@ -151,10 +152,10 @@ def cluster(folder: str, method: str, workers: int, partitions: int | None) -> d
 def capped(folder: str, method: str, memory: str) -> dict:
     """Prepare and denoise here, under the cap."""
     import hushgraph.distributed as hd
-    from hushgraph.distributed.size import bytes_of
+    from hushgraph.distributed.cost_model import parse_memory
 
     if hasattr(resource, "RLIMIT_DATA"):
-        resource.setrlimit(resource.RLIMIT_DATA, (int(bytes_of(memory)),) * 2)
+        resource.setrlimit(resource.RLIMIT_DATA, (int(parse_memory(memory)),) * 2)
     start = time.perf_counter()
     prepared = hd.prepare(f"{folder}/edges", f"{folder}/work", coords=f"{folder}/coords.npy", memory=memory)
     middle, most = time.perf_counter(), peak()

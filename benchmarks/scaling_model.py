@@ -223,7 +223,7 @@ def constants_table(costs: Costs, file_facts: dict, scheduler: dict, slowdown: f
 
 def size_table(runs: list[dict], on_worker: float) -> list[str]:
     """What `plan` says of the series, against what was measured."""
-    from hushgraph.distributed.size import BASE, START, Cost, Shape
+    from hushgraph.distributed.cost_model import BASE, START, Cost, Shape
 
     lines = [
         "\n## What `plan` says, over what was measured\n",
@@ -271,7 +271,7 @@ def check_table(checked: dict[str, tuple[float, ...]], others: float) -> list[st
 
 
 def prediction_table(shown: list[dict], border: tuple[float, float]) -> list[str]:
-    from hushgraph.distributed.size import BASE, Shape
+    from hushgraph.distributed.cost_model import BASE, Shape
 
     lines = [
         "\n## Predictions (none of this was run): 100 workers\n",

@@ -25,16 +25,22 @@ class Recorder:
 
     def attach(self) -> None:
         """Watch the tasks that this process runs, and count what they read of mapped files, which the system does not."""
-        from hushgraph.distributed import ghosts, rows, runner, tasks, thresholds
+        from hushgraph.distributed import (
+            adjacency_rows as rows,
+            ghosts,
+            runner,
+            threshold_tasks as thresholds,
+            wavelet_tasks as tasks,
+        )
 
         def here(runner, stage, task, jobs):
             return [self.watch(stage, k, task, job) for k, job in enumerate(jobs)]
 
-        runner.Runner._here = here
+        runner.Runner._run_here = here
         self.count(ghosts.Part, "fill", lambda found: found.nbytes)
         self.count(tasks.Run, "values", lambda found: found.nbytes)
-        self.count(ghosts.Shelf, "gather", lambda found: sum(one[4].nbytes + one[3].nbytes for one in found))
-        self.count(rows, "_gathered", lambda found: found[0].nbytes)
+        self.count(ghosts.RowFiles, "gather", lambda found: sum(rows.columns.nbytes + rows.starts.nbytes for rows in found))
+        self.count(rows, "_gather", lambda found: found[0].nbytes)
         self.count(rows, "owned_nodes", lambda found: 0, more=lambda work, part: (work / "owner.npy").stat().st_size)
         plain = thresholds._rows
 

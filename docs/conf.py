@@ -1,4 +1,4 @@
-"""The documentation: `make docs` builds it offline. Reference, command line and results are made from the package itself."""
+"""Settings of the documentation. `make docs` builds it offline; reference, command line and results are generated from the package."""
 
 import os
 import re
@@ -12,7 +12,7 @@ from sphinx import addnodes
 import hushgraph
 
 HERE = Path(__file__).parent
-os.environ.setdefault("HUSHGRAPH_STATE", tempfile.mkdtemp())  # ledgers of examples are nothing to remember
+os.environ.setdefault("HUSHGRAPH_STATE", tempfile.mkdtemp())  # ledgers of examples need no record
 os.environ.setdefault("MPLBACKEND", "agg")
 
 project = "hushgraph"
@@ -87,11 +87,13 @@ html_theme_options = {
 }
 html_sidebars = {"index": []}
 
+# Where a public name without its package is looked up; a plain word such as `sure` only in the first two.
+HOMES = ("", "wavelets.", "baselines.", "privacy.", "datasets.", "graphs.", "files.", "plotting.")
 SPECIAL = re.compile(r"[|*]|(?<=\w)_(?!\w)")
 
 
 def formulas_are_text(app, what, name, obj, options, lines):
-    """Docstrings hold formulas as plain text: a bar, a star or a last underscore is itself. Code and literals stay as they are."""
+    """Escape bars, stars and trailing underscores in docstrings, whose formulas are plain text. Code and literals are not changed."""
     code = False
     for i, line in enumerate(lines):
         code = line.lstrip().startswith(">>>") or (code and bool(line.strip()))
@@ -101,21 +103,21 @@ def formulas_are_text(app, what, name, obj, options, lines):
 
 
 def results_are_pages(app, docname, source):
-    """Links into benchmarks/results, which work in the repository, lead to the pages made of those files."""
+    """Replace links into benchmarks/results, which work in the repository, by links to the pages generated from those files."""
     source[0] = re.sub(r"\]\((?:\.\./)+benchmarks/results/([^)]*\.md)", r"](/results/\1", source[0])
 
 
 def names_are_links(app, doctree, docname):
-    """A public name set as code in a page, `denoise` or `privacy.release(...)`, leads to its reference."""
+    """Link each public name that is set as code in a page, `denoise` or `privacy.release(...)`, to its reference."""
     known = app.env.get_domain("py").objects
     for literal in list(doctree.findall(nodes.literal)):
         name = re.fullmatch(r"(?:hg\.|hushgraph\.)?([A-Za-z_]\w*(?:\.\w+)*)(\(.*\))?", literal.astext(), re.DOTALL)
         if not name or isinstance(literal.parent, nodes.reference | nodes.title | addnodes.desc_name):
             continue
-        homes = ["", "privacy.", "datasets."] if "_" in name[1] or name[1][:1].isupper() else [""]
-        found = next((known[full] for home in homes if (full := f"hushgraph.{home}{name[1]}") in known), None)
-        if found and found.docname != docname:
-            uri = app.builder.get_relative_uri(docname, found.docname) + f"#{found.node_id}"
+        homes = HOMES if "_" in name[1] or name[1][:1].isupper() else HOMES[:2]
+        entry = next((known[full] for home in homes if (full := f"hushgraph.{home}{name[1]}") in known), None)
+        if entry and entry.docname != docname:
+            uri = app.builder.get_relative_uri(docname, entry.docname) + f"#{entry.node_id}"
             literal.replace_self(nodes.reference("", "", literal.deepcopy(), internal=True, refuri=uri))
 
 

@@ -1,5 +1,6 @@
 """The documentation holds: links lead somewhere, code blocks run and print what the pages say, every public name has its page."""
 
+import ast
 import importlib.util
 import re
 import subprocess
@@ -65,6 +66,57 @@ def test_a_broken_link_is_noticed(tmp_path):
     assert broken(text, tmp_path) == ["here.md#another", "gone.md", "#none", "no.png"]
 
 
+FOLDERS = ("src", "tests", "docs", "benchmarks", "tools", ".ci")
+FILES = ["/" + path.relative_to(ROOT).as_posix() for folder in FOLDERS for path in (ROOT / folder).rglob("*.*")]
+FILE_NAME = re.compile(r"(?<![\w/:<>*.-])(?!https?:)((?:\.?\w[\w-]*/)*\w+\.(?:py|pyi|cpp|h|inc|cu|js))\b")
+
+
+def missing_files(text):
+    """Files of the repository that a page names and that do not exist; a page may leave out the first folders of a path."""
+    names = set(FILE_NAME.findall(text))
+    return sorted(name for name in names if not any(path.endswith(f"/{name}") for path in FILES))
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in TEXTS if page.name != "CHANGELOG.md"], ids=lambda path: str(path.relative_to(ROOT))
+)
+def test_files_that_a_page_names_exist(page):
+    assert missing_files(page.read_text("utf-8")) == []
+
+
+def test_a_file_that_does_not_exist_is_noticed():
+    text = "`core/sums.py`, core/gone.py and sums.cpp, but no/such/sums.py, (`tests/test_gone.py`)\n  _gone.py  what it holds"
+    assert missing_files(text) == ["_gone.py", "core/gone.py", "no/such/sums.py", "tests/test_gone.py"]
+
+
+def missing_imports(path):
+    """Imports from hushgraph of a program that fail."""
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "hushgraph":
+            for name in (alias.name for alias in node.names):
+                try:
+                    exec(f"from {node.module} import {name}", {})
+                except ImportError:
+                    yield f"{node.module}.{name}"
+
+
+PROGRAMS = sorted(path for folder in ("benchmarks", "docs/gallery", "docs/tutorials") for path in (ROOT / folder).glob("*.py"))
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda path: path.stem)
+def test_benchmarks_and_examples_import_what_exists(program):
+    pytest.importorskip("starlette")
+    pytest.importorskip("pyarrow")
+    assert list(missing_imports(program)) == []
+
+
+def test_an_import_that_fails_is_noticed(tmp_path):
+    (tmp_path / "program.py").write_text(
+        "from hushgraph.core import _loops\nfrom hushgraph.core import gone\nfrom hushgraph.gone import a\n"
+    )
+    assert list(missing_imports(tmp_path / "program.py")) == ["hushgraph.core.gone", "hushgraph.gone.a"]
+
+
 @pytest.mark.parametrize("page", [*TUTORIALS, *RECIPES], ids=lambda path: path.stem)
 def test_code_blocks_run_and_print_what_the_page_says(page, tmp_path, monkeypatch):
     plt = pytest.importorskip("matplotlib.pyplot")
@@ -96,17 +148,18 @@ def test_a_wrong_output_is_noticed(tmp_path):
         run.run(page, tmp_path)
 
 
-@pytest.mark.parametrize("package", [hg, *(getattr(hg, name) for name in hg._packages)], ids=lambda part: part.__name__)
-def test_every_public_name_is_in_the_reference(package):
-    page = pages.contents_page(package, "Title", pages.STAGES, "names")
-    listed = [line.strip() for line in page.splitlines() if line.startswith("   ") and ":" not in line]
-    assert listed == [name for names in package._CONTENTS.values() for name in names], "once each, in the order of data"
+@pytest.mark.parametrize("name", pages.HEADINGS)
+def test_every_public_name_is_in_the_reference(name):
+    page = pages.contents_page(name, pages.packages()[name], "Title", "names")
+    listed = [line.strip() for line in page.splitlines() if re.fullmatch(r"   \w+", line)]
+    assert listed == pages.public_names(pages.packages()[name]), "once each, in the order of data"
 
 
-def test_every_public_name_has_a_docstring():
-    for package in (hg, *(getattr(hg, name) for name in hg._packages)):
-        bare = [name for names in package._CONTENTS.values() for name in names if not getattr(package, name).__doc__]
-        assert not bare, f"{package.__name__}: {bare}"
+@pytest.mark.parametrize("name", pages.HEADINGS)
+def test_every_public_name_has_a_docstring(name):
+    package = pages.packages()[name]
+    assert not [public for public in pages.public_names(package) if not getattr(package, public).__doc__]
+    assert all(public in pages.public_names(package) for public in pages.HEADINGS[name].values())
 
 
 def test_paper_to_code_names_what_exists():
@@ -124,7 +177,7 @@ def test_paper_to_code_names_what_exists():
 
 
 def test_experiments_of_paper_to_code_exist():
-    from hushgraph.experiments.reproduce import EXPERIMENTS
+    from hushgraph.experiments.reproduction import EXPERIMENTS
 
     text = (ROOT / "docs" / "paper_to_code.md").read_text("utf-8")
     assert set(re.findall(r"`((?:fig|table)-[a-z-]+|timing|corrections)`", text)) | {"fig-decay"} == set(EXPERIMENTS)

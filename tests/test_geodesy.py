@@ -5,9 +5,9 @@ import pytest
 
 import hushgraph as hg
 from hushgraph._geodesy import EARTH_RADIUS, METRES_PER_DEGREE, LocalPlane, planar_coords
-from hushgraph.app.packing import drawing_order, planar_places
-from hushgraph.plotting import _aspect, places
-from hushgraph.surroundings import plane
+from hushgraph.estimators.counts.neighbourhoods import plane
+from hushgraph.plotting.maps import _aspect, places
+from hushgraph.plotting.report.packing import drawing_order, planar_places
 
 
 def town_at(longitude: float, latitude: float = -16.8) -> hg.Graph:

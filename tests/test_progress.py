@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import hushgraph as hg
-from hushgraph.privacy import plan_release
-from hushgraph.progress import watching
+from hushgraph._progress import watching
+from hushgraph.privacy.planning import plan_release
 
 
 class StoppedError(Exception):

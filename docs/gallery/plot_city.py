@@ -9,7 +9,6 @@ generated; a graph of real streets is drawn in the same way, with ``attribution=
 import numpy as np
 
 import hushgraph as hg
-from hushgraph.plotting import plot_error
 
 streets = hg.datasets.city(2500)
 trips = hg.hotspot_counts(streets, total=12_000)
@@ -17,7 +16,7 @@ sigma = 5.0
 noisy = trips + np.random.default_rng(0).normal(0, sigma, streets.n)
 
 # %%
-# Counts are never negative, and ``nonnegative=True`` says so. One colour scale for all maps: blue is below zero.
+# Counts are never negative, so pass ``nonnegative=True``. All maps have the same colour scale: blue is below zero.
 
 result = hg.denoise(streets, noisy, sigma=sigma, nonnegative=True)
 names = {
@@ -28,7 +27,7 @@ names = {
 figure = hg.plot_maps(streets, names, label="trips", attribution="a generated city")
 
 # %%
-# The expected error of each corner comes from Stein's estimate, averaged around it. It needs no truth. It is large downtown, where
-# there is something to be wrong about, and small outside, far below the sigma of 5 that went in.
+# The expected error of each corner is Stein's estimate averaged over the corners around it. It needs no truth. It is large downtown, where
+# the counts are large, and small outside, far below the sigma of 5 of the noise.
 
-ax = plot_error(streets, result, title="Expected error")
+ax = hg.plotting.plot_error(streets, result, title="Expected error")

@@ -22,8 +22,8 @@ sigma = 20.0
 noisy = clean + np.random.default_rng(0).normal(0, sigma, clean.shape)
 
 # %%
-# ``from_image`` numbers the pixels row by row, so ``ravel`` and ``reshape`` go back and forth. The method sees the noisy image and
-# ``sigma``, nothing else. Its estimate of its own error can be held against the truth here.
+# ``from_image`` numbers the pixels row by row, so ``ravel`` and ``reshape`` convert between image and signal. The method uses only the noisy image and
+# ``sigma``. Here its estimate of the error can be compared with the true error.
 
 result = hg.denoise(graph, noisy.ravel(), sigma=sigma)
 denoised = result.signal.reshape(clean.shape)
@@ -40,8 +40,8 @@ for ax, (title, image) in zip(axes, {"Original": clean, "Noisy": noisy, "Denoise
     ax.set_axis_off()
 
 # %%
-# Where is it to be trusted? The expected error is an image too: large where there is fine detail, small on even ground. Beside it what
-# the error really was, averaged over 9 x 9 pixels.
+# Where can the result be trusted? The expected error is an image too: large where there is fine detail, small in even areas. Next to it is
+# the true error, averaged over 9 x 9 pixels.
 
 expected = result.expected_error().reshape(clean.shape)
 actual = np.sqrt(uniform_filter((denoised - clean) ** 2, 9))

@@ -2,7 +2,7 @@
 A mesh
 ======
 
-The vertices of a mesh are a graph, and their places are three signals on it: x, y and z. Denoising these smooths a scanned surface
+The vertices of a mesh are a graph, and their coordinates are three signals on it: x, y and z. Denoising these signals smooths a scanned surface
 without shrinking it.
 """
 

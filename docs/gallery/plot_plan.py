@@ -2,8 +2,8 @@
 What an epsilon buys
 ====================
 
-Before anything is charged, and without a look at the data: noise and expected error for each epsilon, on generated counts on your own
-graph. The error of a junction falls by denoising; that of a total falls with the size of the region.
+Noise and expected error for each epsilon, computed from generated counts on your own graph, before anything is charged and without using the
+data. Denoising reduces the error of a junction; the relative error of a total falls with the size of the region.
 """
 
 import matplotlib.pyplot as plt
@@ -17,7 +17,7 @@ plan = hg.privacy.plan_release(
 print(plan)
 
 # %%
-# The noise that must be added, and what is left of it.
+# The noise that must be added, and the error that remains after denoising.
 
 epsilon = [row.epsilon for row in plan.rows]
 figure, ax = plt.subplots(figsize=(6.4, 3.6), layout="constrained")

@@ -3,7 +3,7 @@ A day of private releases
 =========================
 
 Eight maps of three hours each are one release: a person's trips are bounded over the whole day, so the day is charged once.
-Everything here is generated, and so the truth can be shown too.
+Everything here is generated, so the true counts can be shown too.
 """
 
 import tempfile
@@ -46,8 +46,8 @@ with tempfile.TemporaryDirectory() as folder:
 print(release.values.shape, f"sigma = {release.sigma:.2f}")
 
 # %%
-# By default a release over windows is denoised as one signal on streets and time, where each window borrows from the next ones.
-# ``columns="separate"`` takes them one by one.
+# By default a release over windows is denoised as one signal on streets and time, where the estimate of a window also uses the windows before and after.
+# ``columns="separate"`` denoises them one by one.
 
 together = hg.denoise(streets, release, nonnegative=True)
 apart = hg.denoise(streets, release, nonnegative=True, columns="separate")
@@ -63,8 +63,8 @@ figure = hg.plot_maps(
 )
 
 # %%
-# With the truth at hand: both leave a fraction of the noise. Neither is better everywhere. Together is better where a window is like
-# its neighbours, one by one where it is not: the empty night lies next to the morning rush.
+# Compared with the true counts, both leave a fraction of the noise. Neither is better everywhere. Denoising together is better where a window is similar to
+# the next one, denoising one by one where it is not: the empty night is next to the morning rush.
 
 hours = windows[:-1].astype(int) % 24
 lines = {
@@ -73,15 +73,15 @@ lines = {
     "denoised together": (together.signal, "#7d1150", "^"),
 }
 figure, ax = plt.subplots(figsize=(6.4, 3.2), layout="constrained")
-for name, (found, colour, marker) in lines.items():
-    error = np.sqrt(np.mean((found - counts.counts) ** 2, axis=0))
+for name, (estimate, colour, marker) in lines.items():
+    error = np.sqrt(np.mean((estimate - counts.counts) ** 2, axis=0))
     ax.plot(hours, error, color=colour, marker=marker, label=name)
 ax.set(xlabel="window starts at", ylabel="root mean square error", xticks=hours, ylim=(0, 11))
 ax.legend(frameon=False, ncols=3, loc="upper center")
 ax.spines[["top", "right"]].set_visible(False)
 
 # %%
-# The whole town over the day: sums come from the noisy release, which is unbiased, and carry their standard error.
+# The whole town over the day: sums are computed from the noisy release, which is unbiased, with their standard errors.
 
 totals = [release.total(windows=k) for k in range(len(hours))]
 figure, ax = plt.subplots(figsize=(6.4, 3.2), layout="constrained")

@@ -1,7 +1,7 @@
-"""Pages that are made from the package itself when the documentation is built: every public name, every command, every result.
+"""Generate the pages of the reference, of the command line and of the benchmark results when the documentation is built.
 
-Nothing is listed by hand: names come from the tables of contents (`_CONTENTS`) in their order, commands from the command line,
-results from the files that benchmarks wrote. What is new there is in the documentation at the next build.
+Nothing is listed by hand: names come from `__all__` of each package in their order, commands from the command line,
+results from the files in benchmarks/results. New ones are in the documentation after the next build.
 """
 
 from __future__ import annotations
@@ -12,66 +12,79 @@ from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
-# A heading begins with the first file that is named under it and holds until the next one.
-STAGES = {
-    "Graphs and noisy signals": ("graph", "interop", "io"),
-    "Partition of unity and polynomials": ("partition", "chebyshev"),
-    "Frames and the transform": ("frame", "transform"),
-    "Thresholding rules": ("shrink",),
-    "Weights and risk": ("local_noise", "risk"),
-    "Thresholds": ("threshold", "blocks", "neighbourhoods", "betas"),
-    "What a method returns": ("result",),
-    "What wavelets are compared with": ("chains", "baselines"),
-    "Denoising": ("denoise",),
-    "Signals to try, and how good an estimate is": ("signals", "metrics"),
-    "Pictures and reports": ("plotting", "figures", "report"),
-    "Adapters": ("estimator",),
+# The public packages. Each heading stands before the name given here.
+HEADINGS = {
+    "hushgraph": {
+        "Graphs and files": "Graph",
+        "Denoising": "denoise",
+        "The paper's method, step by step": "chebyshev_frame",
+        "How good an estimate is, and pictures": "snr",
+    },
+    "hushgraph.graphs": {},
+    "hushgraph.files": {},
+    "hushgraph.wavelets": {
+        "Partition of unity and polynomials": "linear_plateau",
+        "Frames and the transform": "chebyshev_frame",
+        "Thresholding rules": "soft",
+        "Weights and risk": "smooth_weights",
+        "Thresholds": "sure_thresholds",
+    },
+    "hushgraph.baselines": {},
+    "hushgraph.privacy": {
+        "How much noise": "classical_sigma",
+        "Counting with a bound": "count_events",
+        "The budget": "Ledger",
+        "The release": "release",
+        "Before anything is charged": "plan_release",
+    },
+    "hushgraph.datasets": {"Generated": "city", "Real": "Map", "Files": "read_snap"},
+    "hushgraph.distributed": {},
+    "hushgraph.plotting": {},
+    "hushgraph.explorer": {},
 }
-PRIVACY_STAGES = {
-    "How much noise": ("calibration", "noise"),
-    "Counting with a bound": ("counting",),
-    "The budget": ("ledger",),
-    "The release": ("release", "certificate"),
-    "Before anything is charged": ("check", "plan"),
-}
-DATASET_STAGES = {
-    "Generated": ("generated", "trips"),
-    "Real": ("maps",),
-    "Files": ("graph_files", "pickup_files", "sources"),
-}
+
+
+def packages() -> dict[str, ModuleType]:
+    """Return the public packages by name."""
+    top = import_module("hushgraph")
+    return {name: top if name == "hushgraph" else getattr(top, name.rpartition(".")[2]) for name in HEADINGS}
+
+
+def public_names(package: ModuleType) -> list[str]:
+    """Return the public names of a package without its subpackages, in the order of its `__all__`."""
+    return [name for name in package.__all__ if not isinstance(getattr(package, name), ModuleType)]
 
 
 def write(docs: Path) -> dict[str, str]:
-    """All generated pages; returns file names for those public names that differ in case only."""
+    """Write all generated pages; return file names for those public names that differ in case only."""
     pages = docs / "reference" / "generated"
-    package = import_module("hushgraph")
-    stages = {"privacy": PRIVACY_STAGES, "datasets": DATASET_STAGES}
-    _write(pages / "hushgraph.rst", contents_page(package, "From graph to result", STAGES, "names"))
-    for name in package._packages:
-        part = getattr(package, name)
-        _write(pages / "packages" / f"{name}.rst", contents_page(part, part.__name__, stages.get(name, {}), "../names"))
+    for name, package in packages().items():
+        if name == "hushgraph":
+            _write(pages / "hushgraph.rst", contents_page(name, package, "From graph to result", "names"))
+        else:
+            _write(pages / "packages" / f"{name.rpartition('.')[2]}.rst", contents_page(name, package, name, "../names"))
     _write(pages / "command_line.rst", command_page())
     results = docs.parent / "benchmarks" / "results"
     for path in sorted(results.rglob("*.md")):
         _write(docs / "results" / path.relative_to(results), result_page(path, docs))
-    packages = [package, *(getattr(package, name) for name in package._packages)]
-    apart = _apart(*packages)
-    _forget(pages / "names", {apart.get(name, name) for part in packages for name in _names(part)})
+    names = [f"{name}.{public}" for name, package in packages().items() for public in public_names(package)]
+    apart = _apart(names)
+    _delete_old_pages(pages / "names", {apart.get(name, name) for name in names})
     return apart
 
 
-def contents_page(package: ModuleType, title: str, stages: dict[str, tuple[str, ...]], folder: str) -> str:
-    """Every public name of the package in the order of its table of contents; each gets a page of its own in `folder`."""
-    lines = [title, "=" * len(title), "", _plain(inspect.getdoc(package)), "", f".. currentmodule:: {package.__name__}", ""]
-    heading = {file: stage for stage, files in stages.items() for file in files}
-    current, names = None, []
-    for file, listed in [*package._CONTENTS.items(), (None, [])]:
-        stage = heading.get(file, current) if file else None
-        if names and (stage != current or file is None):
+def contents_page(name: str, package: ModuleType, title: str, folder: str) -> str:
+    """Return the page of a package with all public names in order; each name gets its own page in `folder`."""
+    lines = [title, "=" * len(title), "", _plain(inspect.getdoc(package)), "", f".. currentmodule:: {name}", ""]
+    first = {public: heading for heading, public in HEADINGS[name].items()}
+    current: str | None = None
+    names: list[str] = []
+    for public in public_names(package):
+        if public in first and names:
             lines += _table(current, names, folder)
             names = []
-        current, names = stage, names + listed
-    return "\n".join(lines)
+        current, names = first.get(public, current), [*names, public]
+    return "\n".join([*lines, *_table(current, names, folder)])
 
 
 def _table(stage: str | None, names: list[str], folder: str) -> list[str]:
@@ -80,24 +93,19 @@ def _table(stage: str | None, names: list[str], folder: str) -> list[str]:
 
 
 def _plain(text: str | None) -> str:
-    """Docstrings are plain text: their bars and stars are themselves."""
+    """Return a docstring, which is plain text, with its bars and stars escaped."""
     return (text or "").replace("|", "\\|").replace("*", "\\*")
 
 
-def _names(package: ModuleType) -> list[str]:
-    return [f"{package.__name__}.{name}" for listed in package._CONTENTS.values() for name in listed]
-
-
-def _forget(folder: Path, names: set[str]) -> None:
-    """Pages of an earlier build whose names are gone."""
+def _delete_old_pages(folder: Path, names: set[str]) -> None:
+    """Delete pages of an earlier build whose names no longer exist."""
     for path in folder.glob("*.rst"):
         if path.stem not in names:
             path.unlink()
 
 
-def _apart(*packages: ModuleType) -> dict[str, str]:
-    """`release` and `Release` would be one file where file names ignore case."""
-    names = [name for package in packages for name in _names(package)]
+def _apart(names: list[str]) -> dict[str, str]:
+    """Return other file names for names that differ only in case: `release` and `Release` would be the same file on some systems."""
     taken: dict[str, str] = {}
     apart = {}
     for name in sorted(names, reverse=True):  # lower case first
@@ -107,7 +115,7 @@ def _apart(*packages: ModuleType) -> dict[str, str]:
 
 
 def command_page() -> str:
-    """Every command with its help, arguments and options."""
+    """Return the page of all commands with their help, arguments and options."""
     from typer import Context
     from typer.main import get_command
 
@@ -124,7 +132,7 @@ def command_page() -> str:
 
 
 def _commands(name: str, command) -> Iterator[tuple]:
-    """Commands with their whole names, in their order; a group stands for those below it."""
+    """Yield all commands with their full names, in order; a group is replaced by its commands."""
     if not hasattr(command, "commands"):
         yield name, command
         return
@@ -134,7 +142,7 @@ def _commands(name: str, command) -> Iterator[tuple]:
 
 
 def _paragraphs(text: str) -> list[str]:
-    """A help text; paragraphs that are commands are literal."""
+    """Return the lines of a help text; paragraphs that are commands become literal blocks."""
     lines: list[str] = []
     for paragraph in text.replace("\b", "").replace("\f", "").split("\n\n"):
         rows = [row.strip() for row in paragraph.strip("\n").split("\n")]
@@ -146,25 +154,25 @@ def _paragraphs(text: str) -> list[str]:
 
 
 def _entry(record: tuple[str, str] | None) -> list[str]:
-    """An argument or option and what it means; hidden ones have no record."""
+    """Return the lines for an argument or option; hidden ones have no record."""
     if record is None:
         return []
     return [f"``{record[0]}``", f"   {_plain(' '.join(record[1].split())).replace('`', '``') or 'See above.'}", ""]
 
 
 def result_page(path: Path, docs: Path) -> str:
-    """A page that shows a file of benchmarks/results as it is, below its own heading or the name of the file."""
+    """Return a page that includes a file of benchmarks/results, below the heading of the file or its name."""
     text = path.read_text(encoding="utf-8")
-    own = text.startswith("## ")
-    title = text.split("\n", 1)[0][3:] if own else path.stem.replace("-", ", ", 1).replace("_", " ").capitalize()
+    has_heading = text.startswith("## ")
+    title = text.split("\n", 1)[0][3:] if has_heading else path.stem.replace("-", ", ", 1).replace("_", " ").capitalize()
     depth = len(path.relative_to(docs.parent / "benchmarks" / "results").parts)
     source = "../" * (depth + 1) + path.relative_to(docs.parent).as_posix()
-    start = ":start-line: 1\n" * own
+    start = ":start-line: 1\n" * has_heading
     return f"---\norphan: true\n---\n\n# {title}\n\n```{{include}} {source}\n{start}:relative-images:\n```\n"
 
 
 def _write(path: Path, text: str) -> None:
-    """Only what changed, so that the next build is quick."""
+    """Write the file only if its text changed, so that the next build is fast."""
     path.parent.mkdir(parents=True, exist_ok=True)
     text = text.rstrip("\n") + "\n"
     if not path.exists() or path.read_text(encoding="utf-8") != text:

@@ -3,7 +3,7 @@
     HUSHGRAPH_DATA=folder python docs/tutorials/real_file.py
 
 prints the block of docs/tutorials/before_you_spend.md. The file is nyc_taxi_pickups_2013-11-18_16h.parquet: pickups of New York's yellow
-taxis, published by the city, without any id. Coordinates are cut to two digits here, so that the page shows nobody's corner.
+taxis, published by the city, without any id. Coordinates are cut to two digits, so that the page shows no exact place.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ Row = tuple[str, str, str]
 
 
 def swapped(row: Row, _: int) -> Row:
-    """Latitude in the column of longitudes, and the other way round."""
+    """Return the row with longitude and latitude exchanged."""
     return row[1], row[0], row[2]
 
 
 def spreadsheet(row: Row, _: int) -> Row:
-    """The time as the serial number that a spreadsheet keeps: days since the end of 1899."""
+    """Return the row with its time as the serial number of a spreadsheet: days since the end of 1899."""
     days = (np.datetime64(row[2], "s") - np.datetime64("1899-12-30", "s")) / np.timedelta64(1, "D")
     return row[0], row[1], f"{days:.8f}"
 
 
 def half(row: Row, number: int) -> Row:
-    """No coordinates in every second row."""
+    """Return the row, every second one without coordinates."""
     return ("", "", row[2]) if number % 2 else row
 
 
@@ -55,6 +55,7 @@ CASES: list[tuple[str, Callable[[Row, int], Row] | None, str]] = [
 
 
 def main() -> None:
+    """Print the command and the output of each case."""
     from pyarrow import parquet
 
     table = parquet.read_table(Path(os.environ["HUSHGRAPH_DATA"]) / PICKUPS).to_pydict()
@@ -69,8 +70,8 @@ def main() -> None:
                 writer.writerows(row if change is None else change(row, number) for number, row in enumerate(rows))
             command = f"hushgraph check pickups.csv manhattan.npz {options}"
             arguments = [sys.executable, "-m", "hushgraph", *command.split()[1:]]
-            said = subprocess.run(arguments, cwd=folder, capture_output=True, text=True, check=True).stdout
-            shortened = re.sub(r"(-?[0-9]+[.][0-9][0-9])[0-9]+", r"\1…", said)
+            output = subprocess.run(arguments, cwd=folder, capture_output=True, text=True, check=True).stdout
+            shortened = re.sub(r"(-?[0-9]+[.][0-9][0-9])[0-9]+", r"\1…", output)
             sys.stdout.write(f"# {name}\n$ {command}\n{shortened}\n")
 
 

@@ -1,7 +1,7 @@
-"""Run the Python blocks of a page in order, as a reader would, and hold what they print against the text blocks after them.
+"""Run the Python blocks of a page in order, as a reader would, and compare their output with the text blocks after them.
 
 `python docs/tutorials/run.py` runs all tutorials and writes their pictures into docs/tutorials/images; the tests run them too.
-A block of text right after one of Python is what that one prints; ... in it stands for anything.
+A text block directly after a Python block is the output of that block; ... in it matches any text.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
 class Block(NamedTuple):
-    """Code, what it prints (None: anything), and the line of the page it starts on."""
+    """Code, its expected output (None: anything), and the line of the page where the code starts."""
 
     code: str
     prints: str | None
@@ -31,12 +31,12 @@ class Block(NamedTuple):
 
 
 def blocks(text: str) -> list[Block]:
-    """The Python blocks of a page."""
+    """Return the Python blocks of a page."""
     return [Block(match[1], match[2], text[: match.start()].count("\n") + 2) for match in BLOCK.finditer(text)]
 
 
 def run(page: Path, folder: Path) -> None:
-    """All blocks of the page, one after the other, in `folder`; an AssertionError says which one printed something else."""
+    """Run all blocks of the page in `folder`; raise an AssertionError that names the block whose output differs."""
     names: dict = {"__name__": "__main__"}
     checker = doctest.OutputChecker()
     for block in blocks(page.read_text(encoding="utf-8")):
@@ -50,12 +50,12 @@ def run(page: Path, folder: Path) -> None:
 
 
 def pictures(page: Path) -> list[str]:
-    """Names of the pictures of a page; its own code must make them."""
+    """Return the names of the pictures of a page, which its code must write."""
     return PICTURE.findall(page.read_text(encoding="utf-8"))
 
 
-def _keep(picture: Path, path: Path) -> None:
-    """A copy for the page: as wide as a screen shows it, in few colours."""
+def _shrink_picture(picture: Path, path: Path) -> None:
+    """Write a copy for the page: at most as wide as a screen, in few colours."""
     from PIL import Image
 
     with Image.open(picture) as image:
@@ -65,7 +65,7 @@ def _keep(picture: Path, path: Path) -> None:
 
 
 def main() -> None:
-    """Run all pages, and keep their pictures."""
+    """Run all pages and store their pictures."""
     here = Path(__file__).parent
     os.environ.setdefault("HUSHGRAPH_STATE", tempfile.mkdtemp())
     os.environ.setdefault("MPLBACKEND", "agg")
@@ -74,7 +74,7 @@ def main() -> None:
             run(page, Path(folder))
             (here / "images").mkdir(exist_ok=True)
             for name in pictures(page):
-                _keep(Path(folder) / name, here / "images" / name)
+                _shrink_picture(Path(folder) / name, here / "images" / name)
         sys.stdout.write(f"{page.name}: ran\n")
 
 

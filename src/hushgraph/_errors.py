@@ -1,11 +1,15 @@
-"""Errors that hushgraph raises on purpose, and the sentences they carry. Their text is written here and safe to show; no other error's is.
+"""The errors that hushgraph raises on purpose, and their sentences.
 
-Names of arguments and calls in a sentence are data, so that commands can say --max-nodes where Python says max_nodes=.
+hushgraph writes these sentences itself, and they quote no private value: the commands show them, and the text of no other error.
+A sentence keeps the names of arguments and calls as data, so that commands write --max-nodes where Python writes max_nodes=.
 """
 
 from __future__ import annotations
 
-import re
+from string import Formatter
+from typing import Any, Self
+
+_FORMATTER = Formatter()
 
 
 class Reference(str):
@@ -15,15 +19,15 @@ class Reference(str):
 
 
 def argument(name: str) -> str:
-    """The reference to the argument of that name; a text that is no name stays plain text."""
+    """Return the reference to the argument of that name; a text that is not a Python name stays plain text."""
     return Reference(name) if name.isidentifier() else name
 
 
 class Sentence(str):
-    """A sentence as Python says it, that remembers which of its parts are references.
+    """A sentence as Python says it, with its references kept as data.
 
-    In the template `{}`, `{:,}` and `{!r}` take the values in their order, and all else in braces is a reference. Values are never
-    looked into; those that are references or sentences keep what they are. What is joined to a sentence by f-strings or + is plain text.
+    The template is a format string. `{}`, `{:,}` and `{!r}` take the values in order; any other text in braces is a reference. The text
+    of a value is never interpreted. A value that is a reference or a sentence keeps its references; an f-string or + makes it plain text.
 
     Examples
     --------
@@ -37,31 +41,31 @@ class Sentence(str):
     parts: tuple[str, ...]
 
     def __new__(cls, template: str, *values: object) -> Sentence:
-        rest, parts = iter(values), []
-        for k, text in enumerate(re.split(r"\{(.*?)\}", template)):
-            if k % 2 == 0:
-                parts.append(text)
-            elif text[:1] not in ("", ":", "!"):
-                parts.append(Reference(text))
-            else:
-                parts.extend(_parts_of(next(rest), text))
+        parts: list[str] = []
+        remaining = iter(values)
+        for text, field, form, conversion in _FORMATTER.parse(template):
+            parts.append(text)
+            if field:
+                parts.append(Reference(field))
+            elif field is not None:
+                parts.extend(_parts_of(next(remaining), form or "", conversion))
         return cls.of(tuple(filter(None, parts)))
 
     @classmethod
     def of(cls, parts: tuple[str, ...]) -> Sentence:
-        """The sentence that is made of these parts."""
+        """Return the sentence made of these parts."""
         sentence = super().__new__(cls, "".join(parts))
         sentence.parts = parts
         return sentence
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return Sentence.of, (self.parts,)
 
 
-def _parts_of(value: object, form: str) -> tuple[str, ...]:
+def _parts_of(value: object, form: str, conversion: str | None) -> tuple[str, ...]:
     if isinstance(value, Sentence):
         return value.parts
-    return (value,) if isinstance(value, Reference) else (f"{{{form}}}".format(value),)
+    return (value,) if isinstance(value, Reference) else (format(_FORMATTER.convert_field(value, conversion), form),)
 
 
 class HushgraphError(Exception):
@@ -69,28 +73,71 @@ class HushgraphError(Exception):
 
     @property
     def sentence(self) -> str:
-        """What it says, without the number that errors of the operating system have."""
+        """The message, without the number that errors of the operating system have."""
         return self.args[-1] if self.args else ""
 
 
-class InputError(HushgraphError, ValueError):
-    """A value, or what a file holds, cannot be used."""
+class _AboutArgument:
+    """The parts of an error about one argument, for programs that handle it; None for errors that were not made by `about`."""
+
+    argument: str | None = None
+    expected: str | None = None
+    got: str | None = None
+    hint: str | None = None
+
+    @classmethod
+    def about(cls, *, argument: str, expected: str, got: object = None, hint: str = "", verb: str = "be") -> Self:
+        """Return the error "`argument` must `verb` `expected`; got `got`; `hint`", with these parts as attributes.
+
+        Parameters
+        ----------
+        argument : str
+            The name of the argument, as the caller knows it.
+        expected : str
+            What the argument must be: "a number above 0".
+        got : object, optional
+            Description of the given value. Describe values with `shown`, which quotes no private data.
+        hint : str, optional
+            What the caller can do.
+        verb : str, optional
+            Another verb before `expected`: "have", "hold", "return".
+
+        Examples
+        --------
+        >>> error = InputError.about(argument="sigma", expected="a positive number", got=-1, hint="pass a standard deviation")
+        >>> str(error), error.argument
+        ('sigma must be a positive number; got -1; pass a standard deviation', 'sigma')
+        """
+        error = cls(_sentence_about(argument, verb, expected, got, hint))  # type: ignore[call-arg]
+        error.argument, error.expected, error.got, error.hint = argument, expected, None if got is None else str(got), hint or None
+        return error
 
 
-class InputTypeError(HushgraphError, TypeError):
-    """An object is of a kind that cannot be used."""
+def _sentence_about(name: str, verb: str, expected: str, got: object, hint: str) -> Sentence:
+    sentence = Sentence("{} must {} {}", argument(name), verb, expected)
+    if got is not None:
+        sentence = Sentence("{}; got {}", sentence, got)
+    return Sentence("{}; {}", sentence, hint) if hint else sentence
+
+
+class InputError(_AboutArgument, HushgraphError, ValueError):
+    """A value, or the content of a file, cannot be used."""
+
+
+class InputTypeError(_AboutArgument, HushgraphError, TypeError):
+    """An object has a type that cannot be used."""
 
 
 class ComputationError(HushgraphError, ArithmeticError):
-    """A result did not come out as exactly as it must."""
+    """A result is not as exact as it must be."""
 
 
 class StateError(HushgraphError, RuntimeError):
-    """Something outside the arguments stands in the way: a device, a worker, a work folder."""
+    """Something other than an argument prevents the work: a device, a worker, a work folder."""
 
 
 class MissingPackageError(HushgraphError, ImportError):
-    """A package that is an extra is not there, or cannot be imported."""
+    """An optional package is not installed, or cannot be imported."""
 
 
 class PathError(HushgraphError, OSError):
@@ -98,11 +145,11 @@ class PathError(HushgraphError, OSError):
 
 
 class NoFileError(HushgraphError, FileNotFoundError):
-    """A file is not there."""
+    """A file does not exist."""
 
 
 class FileThereError(HushgraphError, FileExistsError):
-    """A file is there that would be lost."""
+    """A file exists and would be overwritten."""
 
 
 class FolderThereError(HushgraphError, IsADirectoryError):
@@ -114,4 +161,4 @@ class NoFolderError(HushgraphError, NotADirectoryError):
 
 
 class NotAllowedError(HushgraphError, PermissionError):
-    """The operating system does not allow to write there."""
+    """The operating system does not allow writing to this place."""

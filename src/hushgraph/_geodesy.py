@@ -1,4 +1,4 @@
-"""Longitude and latitude in a local plane, in metres: the one projection and the one earth of the package. Knows arrays only.
+"""Longitude and latitude in a local plane, in metres: the only projection and the only earth radius of the package.
 
 The projection is equirectangular, x = R cos(mean latitude) (lon - middle) and y = R (lat - mean latitude), on a sphere of the mean radius R.
 Longitudes are counted the short way round from the middle, so that streets on both sides of the antimeridian stay together.
@@ -16,7 +16,7 @@ _LEAST_COSINE = 1e-6  # at a pole every longitude is one place; a plane there ke
 
 
 class LocalPlane(NamedTuple):
-    """A plane in metres around a place; its origin is that place.
+    """A plane in metres around a place, which is its origin.
 
     Examples
     --------
@@ -31,7 +31,7 @@ class LocalPlane(NamedTuple):
 
     @classmethod
     def around(cls, coords: np.ndarray) -> LocalPlane:
-        """The plane at the mean latitude of (n, 2) longitudes and latitudes, and at the middle of their longitudes."""
+        """Return the plane at the mean latitude of (n, 2) longitudes and latitudes, and at the middle of their longitudes."""
         if not len(coords):
             return cls(0.0, 0.0)
         lon = coords[:, 0]
@@ -50,19 +50,19 @@ class LocalPlane(NamedTuple):
         return 360 * METRES_PER_DEGREE * self.shrinkage
 
     def metres(self, lon: np.ndarray, lat: np.ndarray) -> np.ndarray:
-        """Places (n, 2) in the plane."""
+        """Return places (n, 2) in the plane."""
         places = np.empty((len(lon), 2))
         np.multiply((lon - self.longitude + 180) % 360 - 180, METRES_PER_DEGREE * self.shrinkage, out=places[:, 0])
         np.multiply(lat - self.latitude, METRES_PER_DEGREE, out=places[:, 1])
         return places
 
     def degrees(self, places: np.ndarray) -> np.ndarray:
-        """Longitudes and latitudes (n, 2) of places in the plane; longitudes do not jump where they pass 180 degrees."""
+        """Return longitudes and latitudes (n, 2) of places in the plane; longitudes do not jump at 180 degrees."""
         return places / [METRES_PER_DEGREE * self.shrinkage, METRES_PER_DEGREE] + [self.longitude, self.latitude]
 
 
 def planar_coords(coords: np.ndarray, crs: str | None) -> np.ndarray:
-    """Coordinates in a plane: as they are, or metres in the local plane of longitudes and latitudes (`crs` is "lonlat").
+    """Return coordinates in a plane: as they are, or metres in the local plane of longitudes and latitudes (`crs` is "lonlat").
 
     A third coordinate stays as it is.
     """

@@ -7,8 +7,9 @@ import httpx
 import pytest
 
 import hushgraph as hg
-from hushgraph.app.guard import TOKEN_HEADER
-from hushgraph.privacy import analytic_sigma, release
+from hushgraph.explorer.guard import TOKEN_HEADER
+from hushgraph.privacy import release
+from hushgraph.privacy.calibration import analytic_sigma
 
 from .explorer_tab import CANVAS, HASHES, SIZES, Explorer, counted, drawn, new_ledger, served
 
@@ -27,7 +28,7 @@ def city(graph):
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_a_key_on_the_slider_changes_both_maps_within_a_second(browser, city, pictures, size):
+def test_a_key_on_the_slider_changes_both_maps(browser, city, pictures, size):
     tab = Explorer(browser, city, size)
     assert "2,0" in tab.text("#data")
     assert "a factor of 1.65 at most (epsilon 0.5)" in tab.text("#sentence")
@@ -36,9 +37,8 @@ def test_a_key_on_the_slider_changes_both_maps_within_a_second(browser, city, pi
     tab.press("ArrowRight")  # the first answer of the fast method also loads its kernels
     tab.settle()
     before, number = tab.hashes(), tab.page.input_value("#number")
-    took = tab.press("PageUp")
+    tab.press("PageUp")
     after = tab.hashes()
-    assert took < 1.0
     assert before[0] != after[0]
     assert before[1] != after[1]
     assert float(tab.page.input_value("#number")) > float(number)
@@ -47,20 +47,19 @@ def test_a_key_on_the_slider_changes_both_maps_within_a_second(browser, city, pi
 
 
 def test_every_move_on_ten_thousand_junctions_shows_its_own_answer(browser):
-    """Also the first; `make bench-explorer` measures them, here the bound is generous since others may be at work."""
+    """Also the first move; `make bench-explorer` measures the times."""
     graph = hg.datasets.city(10_000)
     tab = Explorer(browser, served(graph=graph))
     assert f"{graph.n:,} junctions" in tab.text("#data")
-    took, seen = [], [tab.hashes()]
+    seen = [tab.hashes()]
     for key in ("ArrowRight", "PageUp", "ArrowLeft", "PageDown"):
-        took.append(tab.press(key))
+        tab.press(key)
         epsilon = float(tab.page.input_value("#number"))
         assert tab.shown() == f"{epsilon:g} let moving"
         sigma = analytic_sigma(epsilon=epsilon, delta=1e-6, sensitivity=1)
         assert tab.text("#sigma") == f"σ = {sigma:.3g}"
         seen.append(tab.hashes())
     assert len({half for pair in seen for half in pair}) >= 8  # both maps, each time
-    assert sorted(took)[len(took) // 2] < 2.0
     tab.settle()
     assert tab.shown() == f"{epsilon:g} auto"
     tab.end()

@@ -92,13 +92,13 @@ def test_nothing_of_the_rail_lies_under_the_buttons(private):
 def test_nothing_can_be_drawn_before_its_cost_is_known(private):
     """Another release at the epsilon of the last one, whose answers hold no cost."""
     tab, held = private(), []
-    tab.page.route("**/api/look", lambda route: held.append(route))
+    tab.page.route("**/api/view", lambda route: held.append(route))
     tab.page.click("#another")
     tab.page.wait_for_timeout(400)
     assert tab.page.is_disabled("#draw-button")
     tab.page.evaluate("() => document.getElementById('draw-button').click()")
     assert tab.page.is_hidden("#confirm")
-    tab.page.unroute("**/api/look")  # they go on
+    tab.page.unroute("**/api/view")  # they go on
     assert held
     tab.page.wait_for_selector("#draw-button:enabled", timeout=30_000)
     tab.page.click("#draw-button")
@@ -112,13 +112,13 @@ def test_nothing_can_be_drawn_before_its_cost_is_known(private):
 def test_a_plan_that_fails_opens_nothing_later(private):
     tab = private()
     plan(tab, "0.5")
-    tab.page.route("**/api/look", lambda route: route.fulfill(status=500, json={"error": "out of order"}))
+    tab.page.route("**/api/view", lambda route: route.fulfill(status=500, json={"error": "out of order"}))
     tab.page.fill("#number", "0.6")
     tab.page.click("#draw-button")
     tab.page.wait_for_function("() => document.getElementById('status').textContent === 'out of order'", timeout=10_000)
     tab.page.wait_for_timeout(500)
     assert tab.page.is_hidden("#confirm")
-    tab.page.unroute("**/api/look")
+    tab.page.unroute("**/api/view")
     tab.page.fill("#number", "0.7")
     tab.page.wait_for_function("() => document.body.dataset.shown === '0.7 auto'", timeout=30_000)
     tab.page.wait_for_timeout(200)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import hushgraph as hg
-from hushgraph.report import write_report
+from hushgraph.plotting.report.page import write_report
 
 CANVAS = "#maps canvas.hush-map-canvas"
 # Sums over the left and the right map (or the upper and the lower one): the shares of ink, and of pixels that differ.

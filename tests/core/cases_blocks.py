@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 from corpus import Case
+from shapes import bell
 
 KINDS = (np.float64, np.float32)
 
@@ -16,20 +17,20 @@ def cases() -> Iterator[Case]:
         for name, blocks in _partitions(random, n).items():
             x, scale, weights, bands = _coefficients(random, n)
             for i, kind in enumerate(KINDS):
-                label, own = f"{name} {n} {np.dtype(kind).name}", x.astype(kind)
-                yield Case(f"sums {label} alone", "block_sums", (own, blocks, None, None, None))
-                yield Case(f"sums {label} scaled", "block_sums", (own, blocks, scale, None, None))
+                label, values = f"{name} {n} {np.dtype(kind).name}", x.astype(kind)
+                yield Case(f"sums {label} alone", "block_sums", (values, blocks, None, None, None))
+                yield Case(f"sums {label} scaled", "block_sums", (values, blocks, scale, None, None))
                 for j, other in enumerate(KINDS):
                     both = weights.astype(other), bands.astype(KINDS[(i + j) % 2])
-                    yield Case(f"sums {label} of {np.dtype(other).name}", "block_sums", (own, blocks, None, *both))
+                    yield Case(f"sums {label} of {np.dtype(other).name}", "block_sums", (values, blocks, None, *both))
                     both = weights.astype(other), bands.astype(KINDS[(i + j + 1) % 2])
-                    yield Case(f"scaled sums {label} of {np.dtype(other).name}", "block_sums", (own, blocks, scale, *both))
+                    yield Case(f"scaled sums {label} of {np.dtype(other).name}", "block_sums", (values, blocks, scale, *both))
                 n_blocks = blocks.max() + 1 if n else 0
-                kept = random.uniform(size=(3, n_blocks))
-                yield Case(f"times {label}", "multiply_blocks", (own, blocks, kept))
+                factors = random.uniform(size=(3, n_blocks))
+                yield Case(f"times {label}", "multiply_blocks", (values, blocks, factors))
                 sums = _sums(random, n_blocks)["usual"]
                 for other in KINDS:
-                    turned = own, blocks, np.array([0.0, 0.7, 2.0]), sums, bands.astype(other)
+                    turned = values, blocks, np.array([0.0, 0.7, 2.0]), sums, bands.astype(other)
                     yield Case(f"turn {label} {np.dtype(other).name}", "turn_blocks", turned)
     for n_blocks in (0, 1, 7, 500, 20_000):
         for name, sums in _sums(random, n_blocks).items():
@@ -39,27 +40,24 @@ def cases() -> Iterator[Case]:
                 yield Case(f"keep {name} {n_blocks} {t}", "keep_blocks", (np.array([t, t, 2 * t]), sums))
     x, scale, weights, bands = _coefficients(random, 400)
     blocks = (np.arange(300) // 7).astype(np.int32)
-    inside = x[:2, 50:350], blocks, scale[1:, 10:310], weights[:2, 3:303], bands[::2, 1:, 100:]
-    yield Case("sums of parts", "block_sums", inside)
+    slices = x[:2, 50:350], blocks, scale[1:, 10:310], weights[:2, 3:303], bands[::2, 1:, 100:]
+    yield Case("sums of parts", "block_sums", slices)
 
 
 def _partitions(random, n):
-    """Block numbers: one block, one of each node, runs, and any."""
-    found = {"one": np.zeros(n), "each": np.arange(n), "runs": np.arange(n) // 6, "any": random.randint(0, max(n // 4, 1), size=n)}
-    return {name: blocks.astype(np.int32) for name, blocks in found.items()}
-
-
-def _bell(random, *shape):
-    """About normal, from sums and no other function: the same numbers on every machine."""
-    total = random.uniform(-1, 1, size=shape)
-    for _ in range(5):
-        total = total + random.uniform(-1, 1, size=shape)
-    return total
+    """Return block numbers: one block, one block for each node, runs, and random numbers."""
+    partitions = {
+        "one": np.zeros(n),
+        "each": np.arange(n),
+        "runs": np.arange(n) // 6,
+        "any": random.randint(0, max(n // 4, 1), size=n),
+    }
+    return {name: blocks.astype(np.int32) for name, blocks in partitions.items()}
 
 
 def _coefficients(random, n):
-    """x, scale, weights and bands of three scales; the second has zeros, the third sizes far apart."""
-    x, weights, bands = _bell(random, 3, n), random.uniform(size=(3, n)), _bell(random, 4, 3, n)
+    """Return x, scale, weights and bands of three scales. The second scale has zeros, the third very different sizes."""
+    x, weights, bands = bell(random, 3, n), random.uniform(size=(3, n)), bell(random, 4, 3, n)
     x[1] = np.where(random.uniform(size=n) < 0.5, -0.0, np.where(random.uniform(size=n) < 0.5, 0.0, x[1]))
     x[2] = np.ldexp(x[2], random.randint(-40, 40, size=n))
     scale = np.where(random.uniform(size=(3, n)) < 0.2, 0.0, random.uniform(0, 3, size=(3, n)))
@@ -67,7 +65,7 @@ def _coefficients(random, n):
 
 
 def _sums(random, n_blocks):
-    """q, s, tr G and x'G x of three rows of blocks, by kind."""
+    """Return q, s, tr G and x'G x of three rows of blocks, by kind."""
     shape = 3, n_blocks
     s, trace = np.floor(random.uniform(1, 20, size=shape)), random.uniform(size=shape)
     q, spread = s * random.uniform(0, 3, size=shape), random.uniform(size=shape)

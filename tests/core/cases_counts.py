@@ -15,7 +15,7 @@ def cases() -> Iterator[Case]:
         for points in (1, 2, 5, 90):
             for kind in ("plain", "zeros", "wide", "tiny"):
                 yield from sums(f"{n} {points} {kind}", random, n, points, kind)
-    for n in (0, 1, 5, 2000):  # few different arguments of exp, on which the libraries of all machines agree
+    for n in (0, 1, 5, 2000):  # few different arguments of exp, for which the C libraries of all machines agree
         grid = np.concatenate([[0], random.randint(1, 4, size=80).cumsum()]) / 2
         for kind, y in {
             "usual": random.randint(0, 120, size=n) / 2,
@@ -30,14 +30,14 @@ def cases() -> Iterator[Case]:
 
 
 def stretches(random: np.random.RandomState, n: int, points: int) -> tuple[np.ndarray, np.ndarray]:
-    """For each node its first point and, added up, the number of its points."""
+    """Return for each node the first of its grid points, and the starts of its values."""
     first = random.randint(0, points, size=n)
     sizes = 1 + (random.uniform(size=n) * (points - first)).astype(np.int64).clip(None, points - first - 1)
     return first.astype(np.int64), np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
 
 def sums(label: str, random: np.random.RandomState, n: int, points: int, kind: str) -> Iterator[Case]:
-    """Everything that is summed over the grid."""
+    """Yield all sums over the grid."""
     first, starts = stretches(random, n, points)
     values, table = random.uniform(size=starts[-1]), random.uniform(size=(5, points))
     if kind == "zeros":

@@ -26,7 +26,7 @@ def cases() -> Iterator[Case]:
 
 
 def _rows(pairs, weights, n, form):
-    """Both directions of every edge, row by row, in the order given."""
+    """Return both directions of each edge, row by row, in the order of the pairs."""
     keep = pairs[:, 0] != pairs[:, 1]
     if len(weights):
         keep &= weights > 0

@@ -29,5 +29,5 @@ def cases() -> Iterator[Case]:
                 capacity = np.minimum(penalty * weights, n * extent)
                 dtype = np.int64 if (kind, penalty) in (("steps", 0.4), ("ties", 3.0)) else np.int32
                 arcs = indptr.astype(dtype), indices.astype(dtype), back.astype(dtype)
-                given = capacity, y, extent * 1e-11, np.zeros(n), np.zeros(len(indices))
-                yield Case(f"{name} {kind} {penalty:g}", "split_into_pieces", (*arcs, *given))
+                problem = capacity, y, extent * 1e-11, np.zeros(n), np.zeros(len(indices))
+                yield Case(f"{name} {kind} {penalty:g}", "split_into_pieces", (*arcs, *problem))

@@ -11,13 +11,14 @@ PADDING = bytes(8)
 
 
 def packed(texts: list[bytes]) -> tuple[np.ndarray, np.ndarray]:
-    """(the texts one after the other, where each lies)."""
+    """Return the bytes of all texts, and the span of each text."""
     ends = np.cumsum([len(text) for text in texts], dtype=np.int64).reshape(-1)
     starts = ends - np.array([len(text) for text in texts], dtype=np.int64)
     return np.frombuffer(b"".join(texts) + PADDING, dtype=np.uint8), starts << 32 | ends
 
 
 def collections(random) -> Iterator[tuple[str, list[bytes]]]:
+    """Yield lists of texts with labels."""
     yield "nothing", []
     yield "one", [b"a"]
     yield "empty", [b"", b"", b"a", b""]
@@ -40,26 +41,26 @@ def cases() -> Iterator[Case]:
     random = np.random.RandomState(2)
     for label, texts in collections(random):
         text, spans = packed(texts)
-        words = sum(1 + (len(one) + 7) // 8 for one in texts)
+        n_words = sum(1 + (len(item) + 7) // 8 for item in texts)
         for more, slots in (("", 1 << max(10, (2 * len(texts) + 256).bit_length())), (" in a large table", 1 << 15)):
-            table = (np.zeros(slots, np.uint64), np.zeros(words + 3, np.uint64), np.zeros(2, np.int64))
+            table = (np.zeros(slots, np.uint64), np.zeros(n_words + 3, np.uint64), np.zeros(2, np.int64))
             yield Case(f"number {label}{more}", "number_texts", (text, spans, np.zeros(len(spans), np.int64), *table))
-        for what, slots, room in (("few slots", 256, words + 3), ("little store", 1 << 14, words // 2)):
+        for what, slots, room in (("few slots", 256, n_words + 3), ("little store", 1 << 14, n_words // 2)):
             table = (np.zeros(slots, np.uint64), np.zeros(room, np.uint64), np.zeros(2, np.int64))
             yield Case(f"number {label} in {what}", "number_texts", (text, spans, np.zeros(len(spans), np.int64), *table))
         known = list(dict.fromkeys(texts))
-        store = np.zeros(words + 3, np.uint64)
+        store = np.zeros(n_words + 3, np.uint64)
         used = 0
-        for number, one in enumerate(known):
-            store[used] = number << 32 | len(one)
-            content = np.frombuffer(one + bytes(-len(one) % 8), dtype="<u8")
+        for number, item in enumerate(known):
+            store[used] = number << 32 | len(item)
+            content = np.frombuffer(item + bytes(-len(item) % 8), dtype="<u8")
             store[used + 1 : used + 1 + len(content)] = content
             used += 1 + len(content)
         yield Case(f"fill {label}", "fill_slots", (np.zeros(1 << 14, np.uint64), store, used))
         yield Case(f"places {label}", "text_places", (store, len(known)))
-        lengths = np.array([len(one) for one in texts], dtype=np.int64)
+        lengths = np.array([len(item) for item in texts], dtype=np.int64)
         starts = spans >> 32
-        plain = np.array([one.isascii() for one in texts], dtype=bool)
+        plain = np.array([item.isascii() for item in texts], dtype=bool)
         yield Case(f"ascii {label}", "are_ascii", (text, starts, lengths))
         codes = np.zeros((len(texts), max(lengths.max(initial=0) if len(texts) < 1000 else 40, 1)), dtype=np.uint32)
         if codes.size < 1 << 20:

@@ -25,7 +25,7 @@ def cases() -> Iterator[Case]:
             new[order] = np.arange(n)
             for size in (1, 64, 1024):
                 blocks = np.append(np.arange(0, n, size), n) if n else np.zeros(1, np.int64)
-                runs = _runs(indptr, order, blocks)
+                runs = sorted_runs(indptr, order, blocks)
                 yield Case(f"runs of {size}: {label}", "sort_runs", (rows[0], order, blocks))
                 yield Case(f"renumbered by {size}: {label}", "renumber", (*rows, np.empty(0), *runs))
                 yield Case(
@@ -60,15 +60,15 @@ def cases() -> Iterator[Case]:
         yield Case(f"Hilbert curve of {n}", "hilbert_places", (x, y, component, 5, 12))
 
 
-def _runs(indptr, order, blocks) -> tuple[np.ndarray, np.ndarray]:
-    """(order, runs) with rows sorted by length inside blocks."""
-    lengths, found, runs, place = np.diff(indptr).astype(np.int64), [np.empty(0, np.int64)], [np.empty((0, 4), np.int64)], 0
+def sorted_runs(indptr, order, blocks) -> tuple[np.ndarray, np.ndarray]:
+    """Return (order, runs), with the rows of each block sorted by length."""
+    lengths, orders, runs, place = np.diff(indptr).astype(np.int64), [np.empty(0, np.int64)], [np.empty((0, 4), np.int64)], 0
     for lo, hi in pairwise(blocks):
-        own = order[lo:hi][np.argsort(lengths[order[lo:hi]], kind="stable")]
-        found.append(own)
+        block = order[lo:hi][np.argsort(lengths[order[lo:hi]], kind="stable")]
+        orders.append(block)
         row = lo
-        for length in np.unique(lengths[own]):
-            count = int((lengths[own] == length).sum())
+        for length in np.unique(lengths[block]):
+            count = int((lengths[block] == length).sum())
             runs.append(np.array([[row, row + count, length, place]], dtype=np.int64))
             row, place = row + count, place + count * length
-    return np.concatenate(found), np.concatenate(runs)
+    return np.concatenate(orders), np.concatenate(runs)

@@ -37,25 +37,25 @@ def cases() -> Iterator[Case]:
                         "count_ghosts",
                         (indptr.astype(kind), indices.astype(kind), owner, 3, np.full(n, -1, np.int32), depth, most),
                     )
-        own = np.flatnonzero(random.uniform(size=n) < 0.5).astype(np.int32)
+        owned = np.flatnonzero(random.uniform(size=n) < 0.5).astype(np.int32)
         mixed = random.permutation(len(indices))
         ends = np.stack([nodes, indices], axis=1)[mixed]
-        ends = ends[np.isin(ends[:, 0], own)]
+        ends = ends[np.isin(ends[:, 0], owned)]
         bits = np.ones(1).view(np.uint64)
         for k, weights in enumerate((np.empty(0), random.uniform(size=len(ends)))):
-            yield Case(f"placed, {'weighted' if k else 'plain'}: {name}", "place_entries", (own, ends, weights))
+            yield Case(f"placed, {'weighted' if k else 'plain'}: {name}", "place_entries", (owned, ends, weights))
         starts = indptr.astype(np.int64)
         yield Case(f"fingerprint of one weight: {name}", "fingerprint", (np.arange(n), starts, indices, bits))
         if len(indices) > 1:
             weights = random.uniform(size=len(indices)).view(np.uint64)
             yield Case(f"fingerprint of weights: {name}", "fingerprint", (np.arange(n), starts, indices, weights))
-        kept = np.sort(random.permutation(n)[: n // 2]).astype(np.int32)
-        order = random.permutation(len(kept)).astype(np.int64)
-        lengths = np.diff(indptr)[kept]
-        given = np.empty(len(kept), np.int64)
-        given[order] = np.arange(len(kept))  # row order[i] of what is given is the row of kept[i]
-        rows = np.concatenate([[0], np.cumsum(lengths[given])]).astype(np.int64)
-        columns = [indices[indptr[i] : indptr[i + 1]] for i in kept[given]]
+        local = np.sort(random.permutation(n)[: n // 2]).astype(np.int32)
+        order = random.permutation(len(local)).astype(np.int64)
+        lengths = np.diff(indptr)[local]
+        position = np.empty(len(local), np.int64)
+        position[order] = np.arange(len(local))  # row order[i] of the arguments is the row of node local[i]
+        rows = np.concatenate([[0], np.cumsum(lengths[position])]).astype(np.int64)
+        columns = [indices[indptr[i] : indptr[i + 1]] for i in local[position]]
         columns = np.concatenate([np.empty(0, np.int32), *columns]).astype(np.int32)
         for k, weights in enumerate((np.empty(0), random.uniform(size=len(columns)))):
-            yield Case(f"local, {'weighted' if k else 'plain'}: {name}", "localize_rows", (kept, order, rows, columns, weights))
+            yield Case(f"local, {'weighted' if k else 'plain'}: {name}", "localize_rows", (local, order, rows, columns, weights))

@@ -1,11 +1,11 @@
-"""Cases for `recurrence.cpp`: forward and back, one signal and many, weighted and not, in wavefronts and plainly."""
+"""Cases for `recurrence.cpp`: forward and backward, one signal and many, with and without weights, with and without a wavefront."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 import numpy as np
-from cases_layout import _runs
+from cases_layout import sorted_runs
 from corpus import Case, Scratch
 from shapes import larger_graphs
 
@@ -51,14 +51,14 @@ def cases() -> Iterator[Case]:
                                 random.uniform(-2, 2, size=(scales, n)).astype(dtype),
                             )
                             length = mask + 1 + tail if wavefront else n
-                            own_mask = mask if wavefront else 2**59 - 1
+                            window_mask = mask if wavefront else 2**59 - 1
                             work = Scratch((4, n), dtype), Scratch((1, STEPS + 2, length), dtype), Scratch((scales, n), dtype)
                             arguments = table, order, signal, bands, np.zeros(0 if backward else moments, dtype)
                             front = round_rows if wavefront else rows
                             yield Case(
                                 f"{'front' if wavefront else 'plain'} {what}",
                                 "transform_one",
-                                (front, *arguments, wavefront, own_mask, *work, backward),
+                                (front, *arguments, wavefront, window_mask, *work, backward),
                             )
                         for count in (1, 4, 6):
                             signals, bands = (
@@ -74,19 +74,19 @@ def cases() -> Iterator[Case]:
 
 
 def _breadth_first_blocks(indptr, indices, least):
-    """Whole breadth-first levels in blocks, so that a block only touches its neighbours."""
+    """Return blocks of whole breadth-first levels, so that a block has neighbours only in adjacent blocks."""
     n, order, levels = len(indptr) - 1, [], []
-    met = np.zeros(n, bool)
+    visited = np.zeros(n, bool)
     for seed in range(n):
-        if met[seed]:
+        if visited[seed]:
             continue
-        met[seed], level = True, np.array([seed])
+        visited[seed], level = True, np.array([seed])
         while len(level):
             levels.append(sum(map(len, order)))
             order.append(level)
             near = np.unique(np.concatenate([indices[indptr[i] : indptr[i + 1]] for i in level]))
-            level = near[~met[near]]
-            met[level] = True
+            level = near[~visited[near]]
+            visited[level] = True
     cuts = [0]
     for start in levels:
         if start - cuts[-1] >= least:
@@ -94,7 +94,7 @@ def _breadth_first_blocks(indptr, indices, least):
     if n - cuts[-1] < least and len(cuts) > 1:
         cuts.pop()
     blocks = np.array([*cuts, n], dtype=np.int64)
-    order, runs = _runs(indptr, np.concatenate(order).astype(np.int64), blocks)
+    order, runs = sorted_runs(indptr, np.concatenate(order).astype(np.int64), blocks)
     block_runs = np.searchsorted(runs[:, 0], blocks).astype(np.int64)
     new = np.empty(n, np.int64)
     new[order] = np.arange(n)

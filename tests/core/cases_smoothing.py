@@ -13,14 +13,14 @@ BLOCK = 4096
 
 
 def surroundings(random: np.random.RandomState, rows: int, n: int) -> np.ndarray:
-    """What is known around the nodes, as `local_noise.surroundings` has it; some nodes are alone."""
+    """Return an array like the result of `local_noise.surroundings`. Some nodes have no neighbors."""
     around = random.uniform(0.1, 3.0, size=(rows, n))
     around[5] = np.where(random.uniform(size=n) < 0.1, around[4], 0.0)
     return around
 
 
 def powers(around: np.ndarray, weights: np.ndarray, columns: int) -> np.ndarray:
-    """Powers of two above all columns, far enough for products of three rows of `around`."""
+    """Return powers of two above all columns, large enough for products of three rows of `around`."""
     top = np.abs(around).max(initial=0.0)
     above = np.ldexp(
         1.0, np.frexp(np.concatenate([np.full(columns, 8 * top**3), np.abs(weights).max(axis=1, initial=0.0), [1.0, top]]))[1]
@@ -81,8 +81,8 @@ def regression(label: str, random: np.random.RandomState, around: np.ndarray, we
     n_scales, n = weights.shape
     columns, n_blocks = 11 + len(around) - 5, max(-(-n // BLOCK), 1)
     yield Case(f"largest {label}", "largest_features", (around, weights, np.zeros((n_blocks, columns + n_scales + 2)), BLOCK))
-    given = powers(around, weights, columns)
-    parts = np.zeros((2, n_blocks, len(given), len(given)), dtype=np.int64)
-    yield Case(f"products {label}", "count_products", (around, weights, given, parts, BLOCK))
+    limits = powers(around, weights, columns)
+    parts = np.zeros((2, n_blocks, len(limits), len(limits)), dtype=np.int64)
+    yield Case(f"products {label}", "count_products", (around, weights, limits, parts, BLOCK))
     coefficients, usual = spread(random, (columns, n_scales), -5, 5), random.uniform(0, 3, size=n_scales)
     yield Case(f"fitted {label}", "fit_weights", (around, coefficients, usual, np.zeros((n_scales, n))))

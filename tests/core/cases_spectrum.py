@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from cases_layout import _runs
+from cases_layout import sorted_runs
 from corpus import Case
 from shapes import larger_graphs
 
@@ -17,7 +17,7 @@ def cases() -> Iterator[Case]:
         blocks = np.append(np.arange(0, n, 64), n) if n else np.zeros(1, np.int64)
         w, v, before = (random.uniform(-2, 2, size=n) for _ in range(3))
         yield Case(f"Lanczos: {name}", "next_lanczos_vector", (blocks, w, v, before, 0.3, -1.7))
-        order, runs = _runs(indptr, random.permutation(n).astype(np.int64), blocks)
+        order, runs = sorted_runs(indptr, random.permutation(n).astype(np.int64), blocks)
         for kind in (np.int32, np.int64):
             rows, label = (indptr.astype(kind), indices.astype(kind)), f"{name}, {np.dtype(kind).name}"
             for longest in (2, 64):
@@ -39,7 +39,7 @@ def cases() -> Iterator[Case]:
 
 
 def _symmetric(indptr, indices) -> np.ndarray:
-    """Numbers between 0 and 1 that are the same in both directions of an edge."""
+    """Return numbers between 0 and 1 that are equal for both directions of an edge."""
     rows = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
     low, high = np.minimum(rows, indices), np.maximum(rows, indices)
     return ((low * 7919 + high * 104_729) % 1009 + 1) / 1010

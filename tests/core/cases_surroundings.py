@@ -42,7 +42,7 @@ def places(random: np.random.RandomState, n: int) -> dict[str, np.ndarray]:
 
 
 def walks(name: str, random: np.random.RandomState, indptr: np.ndarray, indices: np.ndarray) -> Iterator[Case]:
-    """Ways straight on, and walks along any ways on."""
+    """Yield searches for straight edges, and walks along random edges."""
     n = len(indptr) - 1
     for kind, place in places(random, n).items():
         for least in (0.9, 0.0):
@@ -50,8 +50,8 @@ def walks(name: str, random: np.random.RandomState, indptr: np.ndarray, indices:
     if n:
         onward = np.full(len(indices), -1)
         for e in range(len(indices)):
-            ways = np.arange(indptr[indices[e]], indptr[indices[e] + 1])
-            onward[e] = ways[random.randint(len(ways))] if random.uniform() < 0.9 else -1
+            next_edges = np.arange(indptr[indices[e]], indptr[indices[e] + 1])
+            onward[e] = next_edges[random.randint(len(next_edges))] if random.uniform() < 0.9 else -1
         for decay, hops in ((1.0, 12), (4.0, 3)):
             yield Case(f"walks {name} {decay}", "walk_rows", (indptr, indices, onward, decay, hops))
 
@@ -77,6 +77,6 @@ def gaussians(random: np.random.RandomState) -> Iterator[Case]:
                 wide = int(cell[:, 1].max()) + 2
                 number = cell[:, 0] * wide + cell[:, 1]
                 axis = turned[random.randint(0, 4, size=n)]
-                given = place, axis[:, 0].copy(), axis[:, 1].copy(), along, across, LEAST
+                nodes = place, axis[:, 0].copy(), axis[:, 1].copy(), along, across, LEAST
                 cells = number, wide, np.argsort(number, kind="stable")
-                yield Case(f"gaussian {n} {kind} {along} {across}", "gaussian_rows", (*given, *cells, most))
+                yield Case(f"gaussian {n} {kind} {along} {across}", "gaussian_rows", (*nodes, *cells, most))

@@ -12,10 +12,11 @@ PADDING = bytes(8)
 
 
 def keys_of(roles: dict[str, tuple[int, int]]) -> tuple:
+    """Return the arguments of `parse_graphml` for keys and their roles in nodes and edges."""
     ids = [key.encode() for key in roles]
-    found = np.array(list(roles.values()), np.int64).reshape(-1, 2)
+    columns = np.array(list(roles.values()), np.int64).reshape(-1, 2)
     ends = np.cumsum([len(id_) for id_ in ids], dtype=np.int64).reshape(-1)
-    return np.frombuffer(b"".join(ids) + PADDING, np.uint8), ends, found[:, 0].copy(), found[:, 1].copy()
+    return np.frombuffer(b"".join(ids) + PADDING, np.uint8), ends, columns[:, 0].copy(), columns[:, 1].copy()
 
 
 def cases() -> Iterator[Case]:

@@ -1,4 +1,4 @@
-"""Cases for `thresholds.cpp`. Labels that begin with "pow" call the C library's pow, with arguments on which its variants agree."""
+"""Cases for `thresholds.cpp`. Cases with a label "pow ..." call pow of the C library, with arguments for which all C libraries agree."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 from corpus import Case
+from shapes import bell
 
 BINS, FINER, WORDS = 2048, 64, 9
 BETAS = (1.0, 2.0, 1.5)
@@ -26,40 +27,32 @@ def cases() -> Iterator[Case]:
     yield from _applied(random)
 
 
-def _bell(random, *shape):
-    """About normal, from sums and no other function: the same numbers on every machine."""
-    total = random.uniform(-1, 1, size=shape)
-    for _ in range(5):
-        total = total + random.uniform(-1, 1, size=shape)
-    return total
-
-
 def _rows(random, n):
-    """x, g and scale by kind of x."""
-    bell, chosen = _bell(random, n), random.uniform(size=n)
+    """Return x, g and scale by kind of x."""
+    values, chosen = bell(random, n), random.uniform(size=n)
     kinds = {
-        "bell": bell,
-        "wide": np.ldexp(bell, random.randint(-60, 60, size=n)),
-        "whole range": np.ldexp(bell, random.randint(-230, 230, size=n)),
-        "tiny": np.ldexp(bell, random.randint(-1074, -1000, size=n)),
-        "ties": np.floor(bell * 4) / 4,
-        "zeros": np.where(chosen < 0.3, -0.0, np.where(chosen < 0.6, 0.0, bell)),
+        "bell": values,
+        "wide": np.ldexp(values, random.randint(-60, 60, size=n)),
+        "whole range": np.ldexp(values, random.randint(-230, 230, size=n)),
+        "tiny": np.ldexp(values, random.randint(-1074, -1000, size=n)),
+        "ties": np.floor(values * 4) / 4,
+        "zeros": np.where(chosen < 0.3, -0.0, np.where(chosen < 0.6, 0.0, values)),
         "nothing": np.where(chosen < 0.5, -0.0, 0.0),
-        "spike": np.where(np.arange(n) == n // 2, 1e60, bell),
+        "spike": np.where(np.arange(n) == n // 2, 1e60, values),
     }
-    found = {}
+    rows = {}
     for kind, x in kinds.items():
         g = np.where(random.uniform(size=n) < 0.1, 0.0, random.uniform(size=n))
         scale = np.where(random.uniform(size=n) < 0.1, 0.0, np.ldexp(random.uniform(0.5, 1, size=n), random.randint(-4, 4, size=n)))
-        found[kind] = x, g, scale
-    return found
+        rows[kind] = x, g, scale
+    return rows
 
 
 def _power(beta):
     return "" if beta in (1.0, 2.0) else "pow "
 
 
-# ---- the steps, from what NumPy says of the steps before ---------------------------------------------------------------
+# ---- the steps, with arguments that NumPy computes ---------------------------------------------------------------------
 
 
 def _numbers():
@@ -94,7 +87,7 @@ def _sizes(x, scale):
 
 
 def _settings(z, x, g):
-    """The lowest bin, and units."""
+    """Return the lowest bin and the units."""
     over = np.abs(x) / np.where(z > 0, z, 1.0)
     units = _units(np.abs(x).max(initial=0.0), np.abs(g).max(initial=0.0), np.where(z > 0, over, 0.0).max(initial=0.0))
     return max(0, int(np.array([z.max()]).view(np.int64)[0] >> 46) - BINS + 1), units
@@ -108,20 +101,20 @@ def _square_units(lowest, units):
 
 
 def _bin_sums(z, x, g, lowest, units, finer=False):
-    """Sums over bins or over the finer bins of all of them, for beta 1."""
+    """Return the sums over all bins, or over the finer bins of all bins, for beta 1."""
     use = z >= 0
     z, x, g, keys = z[use], x[use], g[use], z[use].view(np.int64)
     k, shift = np.maximum(0, (keys >> 46) - lowest), 40 if finer else 46
     edge = np.where(k > 0, (keys >> shift << shift).view(np.float64), 0.0)
     r, per_square, per_weight = edge / np.where(z > 0, z, 1.0), 1 / _square_units(lowest, units)[k], 1 / units[1]
     sums = np.zeros((BINS, FINER, WORDS) if finer else (BINS, WORDS), np.int64)
-    own = (k[k > 0], (keys[k > 0] >> 40) % FINER) if finer else (k,)
+    bins = (k[k > 0], (keys[k > 0] >> 40) % FINER) if finer else (k,)
     for place, terms in enumerate((x * x * per_square, g * per_weight, x * x * r * r * per_square, g * r * per_weight)):
         terms = terms[k > 0] if finer else terms
         whole = np.trunc(terms)
-        np.add.at(sums, (*own, 2 * place), whole.astype(np.int64))
-        np.add.at(sums, (*own, 2 * place + 1), ((terms - whole) * 2.0**32).astype(np.int64))
-    np.add.at(sums, (*own, 8), 1)
+        np.add.at(sums, (*bins, 2 * place), whole.astype(np.int64))
+        np.add.at(sums, (*bins, 2 * place + 1), ((terms - whole) * 2.0**32).astype(np.int64))
+    np.add.at(sums, (*bins, 8), 1)
     return sums
 
 
@@ -158,7 +151,7 @@ def _steps(label, x, g, scale):
 
 
 def _in_cells(label, z, x, g, variance, beta):
-    """Values in cells by the bits of their sizes, with gaps: places, the best of them, and of several such rows."""
+    """Yield positions of values in cells, and searches in one row and in several rows. The bits of a size give its cell."""
     cut = np.unique(z[z >= 0].view(np.int64) >> 48)
     numbers = np.where(z >= 0, np.searchsorted(cut, z.view(np.int64) >> 48), -1)
     edges = (cut + 1 << 48).view(np.float64)
@@ -190,9 +183,9 @@ def _whole(label, x, g, scale):
         if beta == 1.5 and len(x) != 70:
             continue
         name = f"{_power(beta)}{label} {beta}"
-        for kind, own in (("", None), (" scaled", scales)):
-            yield Case(f"{name} least{kind}", "least_sure", (rows, weights, own, 0.01 if beta == 1.0 else 1.0, beta))
-            yield Case(f"{name} rows{kind}", "sure_of_rows", (rows, weights, own, t, 0.7, beta))
+        for kind, row_scales in (("", None), (" scaled", scales)):
+            yield Case(f"{name} least{kind}", "least_sure", (rows, weights, row_scales, 0.01 if beta == 1.0 else 1.0, beta))
+            yield Case(f"{name} rows{kind}", "sure_of_rows", (rows, weights, row_scales, t, 0.7, beta))
         yield Case(f"{name} data", "sure_at_data", (np.abs(x)[order], x[order], g[order], 0.7, beta))
     for kind, truth in (("", x * 0.75), (" of whole numbers", np.floor(x))):
         sorted_rows = np.abs(x)[order], x[order], truth[order]
@@ -202,12 +195,12 @@ def _whole(label, x, g, scale):
 
 
 def _split(random):
-    """Rows that are split over threads, many that are not, slices of arrays, and none at all."""
-    x, g = _bell(random, 2, 140_001), random.uniform(size=(2, 140_001))
+    """Yield rows that are split over threads, many short rows, slices of arrays, and empty rows."""
+    x, g = bell(random, 2, 140_001), random.uniform(size=(2, 140_001))
     x[1] = np.ldexp(x[1], random.randint(-20, 20, size=140_001))
     yield Case("long rows", "least_sure", (x, g, None, 1.0, 2.0))
     yield Case("long rows scaled", "least_sure", (x, g, random.uniform(size=x.shape), 1.0, 1.0))
-    many, flat = _bell(random, 40, 900), random.uniform(size=(40, 900))
+    many, flat = bell(random, 40, 900), random.uniform(size=(40, 900))
     yield Case("many rows", "least_sure", (many, flat, None, 0.4, 2.0))
     yield Case("parts of rows", "least_sure", (many[::3, 10:800], flat[::3, 10:800], flat[::3, 5:795], 0.4, 1.0))
     for shape in ((0, 5), (3, 0), (0, 0)):
@@ -227,19 +220,19 @@ def _split(random):
 def _applied(random):
     for kind in (np.float64, np.float32):
         for n in (0, 1, 5, 9, 20_003):
-            F = _bell(random, 3, n)
+            F = bell(random, 3, n)
             F[:, ::7], F[:, 3::11] = 0.0, -0.0
             F, t = F.astype(kind), np.array([0.0, 0.7, 1.0], dtype=kind)
             if n > 3:
                 F[1, 1], F[2, 2] = 0.7, -1.0  # at the threshold
             scale = np.where(random.uniform(size=F.shape) < 0.1, 0.0, random.uniform(0, 2, size=F.shape)).astype(kind)
             for beta in (*BETAS, np.inf) if n == 9 else BETAS if n < 1000 else BETAS[:2]:
-                for name, own in (("", None), (" scaled", scale)):
+                for name, row_scales in (("", None), (" scaled", scale)):
                     label = f"apply {np.dtype(kind).name} {n} {beta}{name}"
-                    yield Case(f"{_power(beta)}{label}", "apply_thresholds", (F, t, own, beta, np.zeros_like(F)))
+                    yield Case(f"{_power(beta)}{label}", "apply_thresholds", (F, t, row_scales, beta, np.zeros_like(F)))
         odd = np.array([[np.nan, np.inf, -np.inf, 5e-324, -5e-324, 1e-45, 1e30, -1e30, 0.0, -0.0] * 3] * 2).astype(kind)
         for beta in (1.0, 2.0):
             t = np.array([0.0, 1e-30], dtype=kind)
             yield Case(f"apply {np.dtype(kind).name} odd {beta}", "apply_thresholds", (odd, t, None, beta, np.zeros_like(odd)))
-    F = _bell(random, 5, 4, 300)[:, 1:3, 20:280]
+    F = bell(random, 5, 4, 300)[:, 1:3, 20:280]
     yield Case("apply parts", "apply_thresholds", (F[2], np.array([0.5, 1.0]), None, 2.0, np.zeros((2, 260))))

@@ -1,4 +1,4 @@
-"""Lets the files of this folder import each other by name."""
+"""Let the files of this folder import each other by name."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Cases for the compiled loops, and digests of what came out of them when they were written.
+"""Cases for the compiled loops, and digests of their original results.
 
-Each subject (`cases_<subject>.py` beside this file) yields cases: a label, the name of a function of `hushgraph.core._loops`, and its
-arguments, random and extreme ones. `corpus.json` holds 80 bits of the SHA-256 of what the function returned and of every array it wrote into, as the
-first version of hushgraph computed it, whose loops were Python. The loops must give the same bits on every machine and compiler.
-`python tests/core/corpus.py --add` adds the digests of new cases.
+Each subject is a file `cases_<subject>.py` in this folder and yields cases. A case has a label, the name of a function of
+`hushgraph.core._loops`, and random or extreme arguments. `corpus.json` holds a digest of each case: 80 bits of the SHA-256 of the result and
+of all arrays that the function wrote. The first version of hushgraph, whose loops were Python, computed these results. The loops must give
+the same bits on every machine and with every compiler. `python tests/core/corpus.py --add` adds the digests of new cases.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ DIGESTS = HERE / "corpus.json"
 
 
 class Case(NamedTuple):
-    """One call. Arguments are arrays, numbers, None, scratch arrays, or tuples of these."""
+    """A call of a function. Arguments are arrays, numbers, None, scratch arrays, or tuples of these."""
 
     label: str
     function: str
@@ -31,40 +31,40 @@ class Case(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """An array for a loop to work in, full of NaN; what is left in it does not count."""
+    """An array full of NaN as work memory for a loop. The digest ignores its final content."""
 
     shape: tuple[int, ...]
     dtype: type
 
 
 def subjects() -> list[str]:
-    """The names of all subjects."""
+    """Return the names of all subjects."""
     return sorted(path.stem.removeprefix("cases_") for path in HERE.glob("cases_*.py"))
 
 
 def cases_of(subject: str) -> Iterator[Case]:
-    """The cases of a subject; the same ones each time, on every version of NumPy."""
+    """Return the cases of a subject. They are the same in each run and with every version of NumPy."""
     return importlib.import_module(f"cases_{subject}").cases()
 
 
 def digest_of(call: Callable[..., Any], arguments: tuple) -> str:
-    """The first 80 bits of the SHA-256 of what the call returns, and of its array arguments afterwards."""
+    """Return the first 80 bits of the SHA-256 of the result of a call and of its array arguments after the call."""
     copies = _copied(arguments)
-    found = hashlib.sha256()
-    _add(found, call(*copies))
-    _add(found, tuple(copy for copy, given in zip(copies, arguments, strict=True) if not isinstance(given, Scratch)))
-    return found.hexdigest()[:20]
+    digest = hashlib.sha256()
+    _add(digest, call(*copies))
+    _add(digest, tuple(copy for copy, argument in zip(copies, arguments, strict=True) if not isinstance(argument, Scratch)))
+    return digest.hexdigest()[:20]
 
 
 def known_digests() -> dict[str, dict[str, str]]:
-    """The digest of each case by subject and label."""
+    """Return the digest of each case by subject and label."""
     return json.loads(DIGESTS.read_text())
 
 
 def main() -> None:
-    """Count the cases without a digest by subject; with --add, add theirs to corpus.json. Digests that are there stay as they are."""
+    """Count the cases without a digest of each subject; with --add, add these digests to corpus.json. Old digests do not change."""
     parser = argparse.ArgumentParser(description="cases of the compiled loops that have no digest in corpus.json")
-    parser.add_argument("--add", action="store_true", help="add the digests of what the loops return for them now")
+    parser.add_argument("--add", action="store_true", help="add the digests of the present results of these cases")
     add = parser.parse_args().add
     loops = importlib.import_module("hushgraph.core._loops")
     known = known_digests()
@@ -79,6 +79,7 @@ def main() -> None:
 
 
 def _copied(value):
+    """Return a copy of an argument."""
     if isinstance(value, Scratch):
         return np.full(value.shape, np.nan, value.dtype)
     if isinstance(value, tuple):
@@ -86,24 +87,24 @@ def _copied(value):
     return value.copy() if isinstance(value, np.ndarray) else value
 
 
-def _add(found, value) -> None:
-    """Type, shape and bytes; every NaN counts as the same."""
+def _add(digest, value) -> None:
+    """Add type, shape and bytes of a value to the digest. All NaNs count as equal."""
     if isinstance(value, tuple | list):
-        found.update(f"({len(value)}".encode())
+        digest.update(f"({len(value)}".encode())
         for part in value:
-            _add(found, part)
+            _add(digest, part)
     elif isinstance(value, np.ndarray):
         if value.dtype.kind == "f":
             value = np.where(np.isnan(value), value.dtype.type(np.nan), value)
-        found.update(f"{value.dtype.str}{value.shape}".encode() + np.ascontiguousarray(value).tobytes())
+        digest.update(f"{value.dtype.str}{value.shape}".encode() + np.ascontiguousarray(value).tobytes())
     elif isinstance(value, float | np.floating):
-        found.update(("nan" if np.isnan(value) else float(value).hex()).encode())
+        digest.update(("nan" if np.isnan(value) else float(value).hex()).encode())
     elif isinstance(value, bool | np.bool_ | int | np.integer):
-        found.update(str(int(value)).encode())
+        digest.update(str(int(value)).encode())
     elif value is not None:
-        msg = f"a case holds {type(value).__name__}, which has no digest"
+        msg = f"a case holds {type(value).__name__}, for which there is no digest"
         raise TypeError(msg)
 
 
 if __name__ == "__main__":
-    importlib.import_module("corpus").main()  # the module that the cases import, so that their Scratch is the same class
+    importlib.import_module("corpus").main()  # this imported module has the same class Scratch as the cases

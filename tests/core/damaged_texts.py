@@ -1,10 +1,10 @@
-"""Good lines of every text format, and damage for them; for the cases of the readers and for `fuzz_readers.py`."""
+"""Valid lines of each text format, and functions that damage them, for the cases of the readers and for `fuzz_readers.py`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-Below = Callable[[int], int]  # a random whole number from 0 on and below the one given
+Below = Callable[[int], int]  # returns a random integer >= 0 and below the argument
 
 # (n_fields, source, target, value, delimiter, comment, positive, is_text), see `RowForm`
 EDGE_FORMS = {
@@ -86,7 +86,7 @@ _PIECES = [
 
 
 def mutated(text: bytes, below: Below, others: list[bytes]) -> bytes:
-    """A text with some damage: bytes changed, cut out, doubled or put in, a piece of another text, a random span; or none at all."""
+    """Return a text with up to three damages: changed, removed, repeated or inserted bytes, a piece of another text, or a random span."""
     for _ in range(below(4)):
         size = len(text)
         place = below(size + 1)
@@ -113,11 +113,12 @@ def mutated(text: bytes, below: Below, others: list[bytes]) -> bytes:
 
 
 def chosen(items: list[bytes], below: Below) -> bytes:
+    """Return a random item."""
     return items[below(len(items))]
 
 
 def edge_line(form: tuple, below: Below) -> bytes:
-    """A line that a reader with this form mostly takes."""
+    """Return a line that a reader with this form usually accepts."""
     n_fields, source, target, value, delimiter, comment, _, is_text = form
     if below(30) == 0:
         return bytes([comment]) + b" Nodes: 3"
@@ -135,7 +136,7 @@ def edge_line(form: tuple, below: Below) -> bytes:
 
 
 def event_line(below: Below) -> bytes:
-    """A line of four fields: an id, two numbers, a time."""
+    """Return a line of four fields: an id, two numbers, a time."""
     person = chosen(QUOTED if below(4) == 0 else WORDS, below)
     line = b",".join(
         [person, chosen(NUMBERS, below), chosen([b"", b" ", b"-"], below) + chosen(NUMBERS, below), chosen(TIMES, below)]
@@ -144,5 +145,5 @@ def event_line(below: Below) -> bytes:
 
 
 def element(below: Below) -> bytes:
-    """A node or an edge of GraphML; seldom something else."""
+    """Return a node or an edge of GraphML, or rarely another element."""
     return chosen(NOT_PLAIN if below(20) == 0 else NODES if below(2) else EDGES, below)

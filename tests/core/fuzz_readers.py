@@ -1,13 +1,13 @@
-"""Millions of damaged lines and small files through every reader of text, each checked against plain Python.
+"""Fuzzing of all text readers: millions of damaged lines and small files, each compared with plain Python.
 
-    python tests/core/fuzz_readers.py --count 1000000                   # so many lines and so many files for each reader
-    python tests/core/fuzz_readers.py --count 20000 --readers events    # one of them
+    python tests/core/fuzz_readers.py --count 1000000                   # this many lines and files for each reader
+    python tests/core/fuzz_readers.py --count 20000 --readers events    # one reader
 
-A crash would show by itself, and with the address sanitizer (and PYTHONMALLOC=malloc, so that it knows each buffer) so does every look
-outside a buffer. What is checked besides: a line means
-the same alone and in the middle of a block; nothing depends on where blocks are cut; numbers are those of Python's `float`, times those
-of its calendar and of `datetime.fromisoformat`; splitting loses no byte; plain GraphML is what expat reads; numbers of texts are
-those of a dict. The rules are written down here a second time, in Python, as regular expressions.
+The script detects crashes. With the address sanitizer it also detects each access outside a buffer; PYTHONMALLOC=malloc lets the
+sanitizer know each buffer. The script checks that a line has the same meaning alone and inside a block; that results do not depend on the
+cuts between blocks; that numbers agree with `float`, and times with the calendar and with `datetime.fromisoformat`; that splitting loses
+no byte; that plain GraphML agrees with expat; and that numbers of texts agree with a dict. The rules of the formats are written here
+again, in Python and with regular expressions.
 """
 
 from __future__ import annotations
@@ -44,27 +44,29 @@ from damaged_texts import (
     mutated,
 )
 
-from hushgraph import graphml_rows
 from hushgraph.core import _loops
-from hushgraph.edge_rows import RowForm, parse_rows
-from hushgraph.graphml_rows import Keys, PlainRows, _is_xml_text, plain_rows
-from hushgraph.names import PADDING, Names, span
-from hushgraph.privacy import lines as event_lines
-from hushgraph.privacy.lines import AFTER, BEFORE, NO_TIME, Texts
+from hushgraph.core.string_table import PADDING, Names, span
+from hushgraph.files import graphml_fast as graphml_rows
+from hushgraph.files.edge_list import RowForm, parse_rows
+from hushgraph.files.graphml_fast import Keys, PlainRows, _is_xml_text, plain_rows
+from hushgraph.privacy import text_lines as event_lines
+from hushgraph.privacy.text_lines import AFTER, BEFORE, NO_TICKS, Texts
 
 BATCH = 500  # lines in a block
 
 
 def array(text: bytes) -> np.ndarray:
-    """Memory of its own, not a byte longer than the text: a sanitizer sees a look behind it."""
+    """Return a copy of the text in a buffer of the same size, so that a sanitizer detects an access behind its end."""
     return np.frombuffer(text, dtype=np.uint8).copy()
 
 
 def bits(value: float) -> bytes:
+    """Return the bits of a number, or b"none" for NaN."""
     return struct.pack("d", value) if value == value else b"none"
 
 
 def cut_out(content: bytes, spans: list[int]) -> list[bytes]:
+    """Return the texts of spans."""
     return [content[place >> 32 : place & 0xFFFFFFFF] for place in spans]
 
 
@@ -76,29 +78,29 @@ _VALUE = re.compile(rb"\+?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE]([+-]?[0-9]{1,19}))
 
 @lru_cache(1 << 16)
 def value_of(text: bytes) -> float | None:
+    """Return a text as a number >= 0, or None."""
     match = _VALUE.fullmatch(text)
     return None if match is None or abs(int(match[1] or 0)) >= 2**63 else float(text)
 
 
 def integer_of(text: bytes, loose: bool) -> int | None:
-    found = int(text) if (_LOOSE if loose else _STRICT).fullmatch(text) else None
-    return None if found is None or abs(found) >= 2**63 else found
+    """Return a text as an integer of 63 bits, or None. `loose` allows leading zeros and a plus sign."""
+    integer = int(text) if (_LOOSE if loose else _STRICT).fullmatch(text) else None
+    return None if integer is None or abs(integer) >= 2**63 else integer
 
 
 def edge_by_rules(line: bytes, form: RowForm) -> tuple | None:
-    """(source, target, value, states a node) of a line; () for a line that says nothing; None for one that is no row."""
+    """Return (source, target, value, is a node without an edge) of a line; () for an empty line; None for a line that is no row."""
     blanks = b" " if form.delimiter else b" \t"
-    kept = line
+    content = line
     if form.comment and (not form.delimiter or line[:1] == bytes([form.comment])):
-        kept = line.split(bytes([form.comment]), 1)[0]
-    before = len(kept)
-    kept = kept.rstrip(blanks + b"\r")
-    inside = kept.lstrip(blanks)
+        content = line.split(bytes([form.comment]), 1)[0]
+    content = content.rstrip(blanks + b"\r")
+    inside = content.lstrip(blanks)
     if not inside:
         return ()
-    if form.is_text and (len(inside) < len(kept) or (len(kept) < len(line) and line[len(kept) : len(kept) + 1] == b" ")):
+    if form.is_text and (len(inside) < len(content) or line[len(content) : len(content) + 1] == b" "):
         return None
-    assert before <= len(line)
     fields = inside.split(bytes([form.delimiter])) if form.delimiter else re.split(rb"[ \t]+", inside)
     if len(fields) != form.n_fields:
         return None
@@ -111,25 +113,25 @@ def edge_by_rules(line: bytes, form: RowForm) -> tuple | None:
             single = form.delimiter or (
                 place + 1 == form.n_fields or re.search(rb"(?:^|[ \t])" + re.escape(field) + rb"[ \t](?![ \t])", inside)
             )
-            good = field and field == fields[place] and single
-            ends[side] = field if good else None
+            is_bare = field and field == fields[place] and single
+            ends[side] = field if is_bare else None
         else:
             ends[side] = integer_of(field, loose=not form.delimiter)
         if ends[side] is None:
             return None
-    alone = ends[1] is None
-    ends[1] = ends[0] if alone else ends[1]
+    is_node = ends[1] is None
+    ends[1] = ends[0] if is_node else ends[1]
     value = 0.0
-    if form.value >= 0 and not alone:
-        found = value_of(fields[form.value].strip(b" "))
-        if found is None or not (0 < found < np.inf or (found == 0 and (not form.positive or ends[0] == ends[1]))):
+    if form.value >= 0 and not is_node:
+        number = value_of(fields[form.value].strip(b" "))
+        if number is None or not (0 < number < np.inf or (number == 0 and (not form.positive or ends[0] == ends[1]))):
             return None
-        value = found
-    return ends[0], ends[1], value, alone
+        value = number
+    return ends[0], ends[1], value, is_node
 
 
-def rows_found(content: bytes, form: RowForm) -> tuple[list[tuple], int]:
-    """(rows as `edge_by_rules` has them, where reading stopped)."""
+def rows_by_reader(content: bytes, form: RowForm) -> tuple[list[tuple], int]:
+    """Return the rows of a block in the form of `edge_by_rules`, and the position where the reader stopped."""
     names = Names() if form.is_text else None
     rows = parse_rows(content, form, names)
     ids = rows.ids.tolist()
@@ -137,11 +139,11 @@ def rows_found(content: bytes, form: RowForm) -> tuple[list[tuple], int]:
         texts = names.texts()
         ids = [[texts[a], texts[b]] for a, b in ids]
     values = rows.values.tolist() if form.value >= 0 else [0.0] * len(ids)
-    return [(a, b, value, alone) for (a, b), value, alone in zip(ids, values, rows.alone.tolist(), strict=True)], rows.stop
+    return [(a, b, value, is_node) for (a, b), value, is_node in zip(ids, values, rows.alone.tolist(), strict=True)], rows.stop
 
 
 def check_edges(content: bytes, form: RowForm) -> int:
-    """A block is what its lines are, up to the first that is no row; how many are rows."""
+    """Check that a block has the rows of its lines, up to the first line that is no row; return the number of rows."""
     expected, stop, place = [], -1, 0
     for line in content.split(b"\n"):
         meaning = edge_by_rules(line, form)
@@ -150,28 +152,29 @@ def check_edges(content: bytes, form: RowForm) -> int:
             break
         expected += [meaning] if meaning else []
         place += len(line) + 1
-    found, found_stop = rows_found(content, form)
-    assert found_stop == stop, (content, form, found_stop, stop)
-    assert found[: len(expected)] == expected, (content, form, found, expected)
-    assert stop >= 0 or len(found) == len(expected)
+    rows, reader_stop = rows_by_reader(content, form)
+    assert reader_stop == stop, (content, form, reader_stop, stop)
+    assert rows[: len(expected)] == expected, (content, form, rows, expected)
+    assert stop >= 0 or len(rows) == len(expected)
     return len(expected)
 
 
 def edge_reader(forms: dict[str, tuple]) -> tuple[Callable, Callable]:
+    """Return the functions that fuzz lines and files of these forms."""
     all_forms = [RowForm(*form) for form in forms.values()]
     others = [*WORDS, *NUMBERS, b"1 2 3", b"1,2,3"]
 
     def lines(count: int, below: Below) -> int:
         form = all_forms[below(len(all_forms))]
-        made = [mutated(edge_line(form, below), below, others).replace(b"\n", b"") for _ in range(count)]
+        damaged = [mutated(edge_line(form, below), below, others).replace(b"\n", b"") for _ in range(count)]
         good, bad = [], []
-        for line in made:
+        for line in damaged:
             meaning = edge_by_rules(line, form)
-            ids, values, alone, doubts, _, stop = _loops.parse_edges(array(line), *form)
+            ids, values, is_node, doubts, _, stop = _loops.parse_edges(array(line), *form)
             if meaning is None and not len(doubts) and line:
                 assert stop == 0, (line, form)
             elif meaning is not None:
-                assert (stop, len(ids), len(alone)) == (-1, bool(meaning), bool(meaning)), (line, form)
+                assert (stop, len(ids), len(is_node)) == (-1, bool(meaning), bool(meaning)), (line, form)
                 assert not meaning or form.is_text or ids[0].tolist() == list(meaning[:2]), (line, form)
                 assert not meaning or form.value < 0 or len(doubts) or values[0] == meaning[2], (line, form)
             (bad if meaning is None else good).append(line)
@@ -190,8 +193,8 @@ def edge_reader(forms: dict[str, tuple]) -> tuple[Callable, Callable]:
             accepted += check_edges(content, form) > 0
             cut = content.find(b"\n", below(len(content) + 1)) + 1
             if cut:
-                (whole, stop), (first, stop_first) = rows_found(content, form), rows_found(content[:cut], form)
-                second, stop_second = rows_found(content[cut:], form)
+                (whole, stop), (first, stop_first) = rows_by_reader(content, form), rows_by_reader(content[:cut], form)
+                second, stop_second = rows_by_reader(content[cut:], form)
                 if stop_first < 0:
                     assert (first + second, stop_second + cut if stop_second >= 0 else -1) == (whole, stop), (content, form, cut)
                 else:
@@ -208,7 +211,7 @@ _BLANKS = " \t\r\n"
 
 
 def by_expat(content: bytes) -> tuple[list, list]:
-    """(ids of nodes with their places, ends of edges with their values) of the inside of a graph."""
+    """Return the ids and places of the nodes, and the ends and values of the edges, of the content of a graph."""
     nodes: list = []
     edges: list = []
     data: dict[str, str] = {}
@@ -244,7 +247,7 @@ def by_expat(content: bytes) -> tuple[list, list]:
 
 
 def place_of(text: str | None) -> bytes:
-    """A place as bits: NaN for what is no number, and for none."""
+    """Return the bits of a place; a missing place, or a text that is no number, gives NaN."""
     match = (
         None
         if text is None
@@ -254,6 +257,7 @@ def place_of(text: str | None) -> bytes:
 
 
 def shown_rows(rows: PlainRows) -> tuple:
+    """Return the tail, the node names and places, and the edge ends and values of rows."""
     texts = rows.names.texts()
     places = [
         [bits(value) if given >> k & 1 else b"none" for k, value in enumerate(row)]
@@ -270,7 +274,7 @@ def shown_rows(rows: PlainRows) -> tuple:
 
 
 def check_graphml(content: bytes, shown: tuple) -> None:
-    """What was found is what expat finds in the part that was read."""
+    """Check that the rows agree with the result of expat for the part of the text that was read."""
     tail, names, places, ends, values = shown
     nodes, edges = by_expat(content[: len(content) - len(tail)])
     assert names == [node[0].encode() for node in nodes], content
@@ -280,12 +284,12 @@ def check_graphml(content: bytes, shown: tuple) -> None:
 
 
 def graphml_lines(count: int, below: Below) -> int:
-    made = [mutated(element(below), below, NODES + EDGES) for _ in range(count)]
+    damaged = [mutated(element(below), below, NODES + EDGES) for _ in range(count)]
     plain = []
-    for one in made:
-        end, state, *_ = _loops.parse_graphml(array(one + b"</graph>" + PADDING), *_GRAPHML_KEYS, 2)
-        if state == 1 and end == len(one) and _is_xml_text(one):
-            plain.append(one)
+    for text in damaged:
+        end, state, *_ = _loops.parse_graphml(array(text + b"</graph>" + PADDING), *_GRAPHML_KEYS, 2)
+        if state == 1 and end == len(text) and _is_xml_text(text):
+            plain.append(text)
     content = b"\n".join(plain) + b"</graph>"
     rows = plain_rows(iter([content]), _GRAPHML_KEYS, 2)
     assert rows is not None
@@ -296,7 +300,7 @@ def graphml_lines(count: int, below: Below) -> int:
 
 def graphml_files(count: int, below: Below) -> int:
     accepted = 0
-    usual, graphml_rows._LONGEST = graphml_rows._LONGEST, 1 << 14  # room for long elements costs more than reading short ones
+    default, graphml_rows._LONGEST = graphml_rows._LONGEST, 1 << 14  # memory for long elements costs more time than the reading
     for _ in range(count):
         content = b"\n  ".join(element(below) for _ in range(1 + below(4))) + chosen(
             GRAPHML_TAILS[:3] if below(4) else GRAPHML_TAILS, below
@@ -311,7 +315,7 @@ def graphml_files(count: int, below: Below) -> int:
             assert shown == shown_rows(parts), (content, cut)
             check_graphml(content, shown)
             accepted += 1
-    graphml_rows._LONGEST = usual
+    graphml_rows._LONGEST = default
     return accepted
 
 
@@ -327,7 +331,7 @@ COLUMNS = ["person", "lon", "lat", "time"]
 
 
 def fields_by_rules(line: bytes, n_columns: int) -> list[bytes] | None:
-    """The fields of a line without its line break; None if it is dropped. All of its bytes are in them or are separators."""
+    """Return the fields of a line without its line break, or None for a malformed line. Each byte is in a field or is a separator."""
     fields, place, raw = [], 0, []
     while True:
         match = _FIELD.match(line, place)
@@ -345,22 +349,24 @@ def fields_by_rules(line: bytes, n_columns: int) -> list[bytes] | None:
 
 
 def number_by_python(text: bytes) -> float:
+    """Return a text as a number, or NaN."""
     text = text.strip(b" \t")
     return float(text) if _NUMBER.fullmatch(text) else np.nan
 
 
 def time_by_calendar(text: bytes) -> tuple[int, bool]:
+    """Return the nanoseconds since 1970 and whether the time has an offset."""
     match = _TIME.fullmatch(text.strip(b" \t"))
     if match is None:
-        return NO_TIME, False
+        return NO_TICKS, False
     date, clock = [int(part) for part in match.group(1, 2, 3)], [int(part or 0) for part in match.group(4, 5, 6)]
     shift = [int(part or 0) for part in match.group(10, 11, 12)]
     try:
         moment = datetime.datetime(*date, *clock)  # type: ignore[arg-type]
     except ValueError:
-        return NO_TIME, False
+        return NO_TICKS, False
     if shift[0] > 23 or max(shift[1:]) > 59:
-        return NO_TIME, False
+        return NO_TICKS, False
     elapsed = moment - datetime.datetime(1970, 1, 1)
     offset = (-1 if match[9] == b"-" else 1) * (3600 * shift[0] + 60 * shift[1] + shift[2])
     seconds, fraction = elapsed.days * 86_400 + elapsed.seconds - offset, int(Fraction(f"0.{(match[7] or b'0').decode()}") * 10**9)
@@ -370,7 +376,7 @@ def time_by_calendar(text: bytes) -> tuple[int, bool]:
 
 
 def check_isoformat(text: bytes, ticks: int, aware: bool) -> None:
-    """Where `datetime.fromisoformat` reads a text, too, it reads the same, to microseconds."""
+    """Check a time against `datetime.fromisoformat`, to microseconds, if that function accepts the text."""
     try:
         moment = datetime.datetime.fromisoformat(text.decode().strip(" \t"))
     except (ValueError, UnicodeDecodeError):
@@ -382,38 +388,38 @@ def check_isoformat(text: bytes, ticks: int, aware: bool) -> None:
 
 
 def check_fields(texts: list[bytes], column: Texts) -> None:
-    """Numbers and times of a column."""
+    """Check the numbers and the times of a column."""
     numbers, (ticks, aware) = column.numbers(), column.times()
     for text, number, tick, has_offset in zip(texts, numbers.tolist(), ticks.tolist(), aware.tolist(), strict=True):
         assert bits(number) == bits(number_by_python(text)), (text, number)
         assert (tick, has_offset) == time_by_calendar(text), (text, tick)
-        if tick != NO_TIME:
+        if tick != NO_TICKS:
             check_isoformat(text, tick, has_offset)
 
 
 def event_lines_alone(count: int, below: Below) -> int:
-    made = [mutated(event_line(below), below, QUOTED + TIMES + NUMBERS).replace(b"\n", b"") for _ in range(count)]
+    damaged = [mutated(event_line(below), below, QUOTED + TIMES + NUMBERS).replace(b"\n", b"") for _ in range(count)]
     expected = []
-    for line in made:
-        kept = line.removesuffix(b"\r")
-        expected.append(fields_by_rules(kept, 4) if kept and len(line) <= event_lines.LONGEST else None)
+    for line in damaged:
+        content = line.removesuffix(b"\r")
+        expected.append(fields_by_rules(content, 4) if content and len(line) <= event_lines.LONGEST else None)
         text = array(line + b"\n" if below(2) else line)
         *_, spans, numbers, dropped = _loops.split_lines(text, 0, 0, np.arange(4), 4, 1, event_lines.LONGEST)
-        found = cut_out(text.tobytes(), spans[:, 0].tolist()) if len(numbers) else None
-        assert found == expected[-1], (line, found, expected[-1])
-        assert len(numbers) + len(dropped) == bool(kept), line
-    text = array(b"\n".join(made) + PADDING)
+        fields = cut_out(text.tobytes(), spans[:, 0].tolist()) if len(numbers) else None
+        assert fields == expected[-1], (line, fields, expected[-1])
+        assert len(numbers) + len(dropped) == bool(content), line
+    text = array(b"\n".join(damaged) + PADDING)
     _, n_lines, spans, numbers, dropped = _loops.split_lines(
         text[: -len(PADDING)], 0, 0, np.arange(4), 4, count, event_lines.LONGEST
     )
-    assert n_lines == len(made) - (made[-1] == b"")
+    assert n_lines == len(damaged) - (damaged[-1] == b"")
     rows = {row: fields for row, fields in enumerate(expected, start=1) if fields is not None}
     assert numbers.tolist() == list(rows)
-    assert sorted([*dropped.tolist(), *rows]) == [row for row, line in enumerate(made, start=1) if line.removesuffix(b"\r")]
-    content = text.tobytes()
+    assert sorted([*dropped.tolist(), *rows]) == [row for row, line in enumerate(damaged, start=1) if line.removesuffix(b"\r")]
+    block = text.tobytes()
     for k in range(4):
         texts = [fields[k] for fields in rows.values()]
-        assert cut_out(content, spans[k].tolist()) == texts
+        assert cut_out(block, spans[k].tolist()) == texts
         if k:
             check_fields(texts, Texts(text, spans[k]))
     fields = [mutated(chosen(TIMES if below(2) else NUMBERS, below), below, TIMES + NUMBERS) for _ in range(count)]
@@ -422,7 +428,7 @@ def event_lines_alone(count: int, below: Below) -> int:
 
 
 class _InMemory:
-    """What `read_header` and `read_lines` need of a path."""
+    """A path with the attributes that `read_header` and `read_lines` use."""
 
     name = "events.csv"
 
@@ -434,26 +440,26 @@ class _InMemory:
 
 
 def events_by_rules(content: bytes, n_columns: int) -> tuple[list, list]:
-    """((line, fields) of rows, lines that are dropped), after the header."""
+    """Return (line number, fields) of each row, and the numbers of dropped lines, after the header."""
     rows, dropped = [], []
-    content = content.removeprefix(b"\xef\xbb\xbf")
-    for number, line in enumerate(content.split(b"\n")[1:], start=2):
-        kept = line.removesuffix(b"\r")
-        fields = fields_by_rules(kept, n_columns) if kept and len(line) <= event_lines.LONGEST else None
+    lines = content.removeprefix(b"\xef\xbb\xbf").split(b"\n")
+    for number, line in enumerate(lines[1:], start=2):
+        content = line.removesuffix(b"\r")
+        fields = fields_by_rules(content, n_columns) if content and len(line) <= event_lines.LONGEST else None
         if fields is not None:
             rows.append((number, fields))
-        elif kept:
+        elif content:
             dropped.append(number)
     return rows, dropped
 
 
 def event_files(count: int, below: Below) -> int:
-    accepted, usual = 0, (event_lines.BLOCK, event_lines.LONGEST)
+    accepted, defaults = 0, (event_lines.BLOCK, event_lines.LONGEST)
     for _ in range(count):
         content = b"\n".join([b"person,lon,lat,time", *(event_line(below) for _ in range(1 + below(4)))])
         content = mutated(content, below, [b"\n", b"\r\n", b"\xef\xbb\xbf", *QUOTED])
         content = b"\xef\xbb\xbf" + content if below(10) == 0 else content
-        event_lines.BLOCK, event_lines.LONGEST = 1 + below(1 << (2 + below(9))), (usual[1] if below(2) else 20 + below(200))
+        event_lines.BLOCK, event_lines.LONGEST = 1 + below(1 << (2 + below(9))), (defaults[1] if below(2) else 20 + below(200))
         try:
             columns = event_lines.read_header(_InMemory(content))  # type: ignore[arg-type]
         except ValueError:
@@ -486,7 +492,7 @@ def event_files(count: int, below: Below) -> int:
             )
             assert dropped == expected_dropped, (content, event_lines.BLOCK)
             accepted += bool(rows)
-        event_lines.BLOCK, event_lines.LONGEST = usual
+        event_lines.BLOCK, event_lines.LONGEST = defaults
     return accepted
 
 
@@ -494,25 +500,27 @@ def event_files(count: int, below: Below) -> int:
 
 
 def numbers_of(names: Names, texts: list[bytes]) -> list[int]:
+    """Return the numbers of texts."""
     ends = np.cumsum([len(text) for text in texts], dtype=np.int64).tolist()
     spans = [span(end - len(text), end) for end, text in zip(ends, texts, strict=True)]
     return names.numbers(b"".join(texts) + PADDING, np.array(spans, dtype=np.int64)).tolist()
 
 
 def check_names(names: Names, known: dict[bytes, int]) -> None:
+    """Check that names has the known texts, in order."""
     assert names.texts() == list(known)
     try:
         texts = [text.decode() for text in known]
     except UnicodeDecodeError:
         texts = None
     try:
-        found, longest = names.decoded(1 << 20, 1 << 34)
+        decoded, longest = names.decoded(1 << 20, 1 << 34)
     except UnicodeDecodeError:
-        found, longest = None, -1
-    assert (texts is None) == (found is None)
-    if texts is not None and found is not None:
+        decoded, longest = None, -1
+    assert (texts is None) == (decoded is None)
+    if texts is not None and decoded is not None:
         assert longest == max(map(len, texts), default=0)
-        assert found.tolist() == np.array(texts, dtype=str).tolist()
+        assert decoded.tolist() == np.array(texts, dtype=str).tolist()
 
 
 def name_lines(count: int, below: Below) -> int:
@@ -567,17 +575,17 @@ def main() -> None:
             def below(n: int, draw=generator.random) -> int:
                 return int(draw() * n)
 
-            start, done, accepted, said = time.perf_counter(), 0, 0, 0
+            start, done, accepted, tenths = time.perf_counter(), 0, 0, 0
             for size in batches(options.count):
                 accepted += run(size, below)
                 done += size
-                if done * 10 // options.count > said:
-                    said = done * 10 // options.count
+                if done * 10 // options.count > tenths:
+                    tenths = done * 10 // options.count
                     print(
                         f"{reader} {kind}: {done:,} of {options.count:,}, {accepted:,} accepted, {time.perf_counter() - start:.0f} s",
                         flush=True,
                     )
-            assert accepted > done // 20, "hardly anything was accepted, so hardly anything was checked"
+            assert accepted > done // 20, "too few texts were accepted, so too few results were checked"
 
 
 if __name__ == "__main__":

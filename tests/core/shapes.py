@@ -1,4 +1,4 @@
-"""Small graphs as rows of sparse matrices, made of nothing but integers and `RandomState`: the same on every machine."""
+"""Small graphs as rows of sparse matrices. They use only integers and `RandomState`, so they are the same on every machine."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 
 def rows_of(pairs, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """(indptr, indices) of the undirected edges `pairs`, without loops and doubles, ascending."""
+    """Return (indptr, indices) of the undirected edges `pairs`, without self-loops and repeated edges, ascending."""
     pairs = np.asarray(pairs, dtype=np.int64).reshape(-1, 2)
     both = np.concatenate([pairs, pairs[:, ::-1]])
     numbers = np.unique(both[both[:, 0] != both[:, 1]] @ np.array([n, 1], dtype=np.int64))
@@ -17,7 +17,7 @@ def rows_of(pairs, n: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def graphs(random: np.random.RandomState) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Graphs of all kinds of shapes, up to some hundred nodes."""
+    """Return graphs of many shapes, with up to some hundred nodes."""
     return {
         "nothing": rows_of([], 0),
         "one node": rows_of([], 1),
@@ -35,7 +35,7 @@ def graphs(random: np.random.RandomState) -> dict[str, tuple[np.ndarray, np.ndar
 
 
 def larger_graphs() -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
-    """(name, indptr, indices) of graphs of up to some thousand nodes, in 32 bits."""
+    """Yield (name, indptr, indices) of graphs with up to some thousand nodes, as 32-bit integers."""
     random = np.random.RandomState(7)
     diagonals = np.stack([np.arange(2900), np.arange(2900) + 61], axis=1)
     mixed = random.permutation(9000)
@@ -59,33 +59,42 @@ def larger_graphs() -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
 
 
 def lattice_pairs(wide: int, high: int) -> np.ndarray:
-    """Edges of a grid of nodes."""
+    """Return the edges of a grid of nodes."""
     side = np.arange(wide * high).reshape(wide, high)
     down, across = np.stack([side[:-1], side[1:]], -1), np.stack([side[:, :-1], side[:, 1:]], -1)
     return np.concatenate([down.reshape(-1, 2), across.reshape(-1, 2)])
 
 
 def lattice(wide: int, high: int) -> tuple[np.ndarray, np.ndarray]:
-    """Rows of a grid of nodes."""
+    """Return the rows of a grid of nodes."""
     return rows_of(lattice_pairs(wide, high), wide * high)
 
 
 def mirrored(indptr: np.ndarray, indices: np.ndarray) -> np.ndarray:
-    """For each entry (i, j) the number of the entry (j, i)."""
+    """Return for each entry (i, j) the number of the entry (j, i)."""
     rows = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
     return np.lexsort((rows, indices)).astype(np.int64)
 
 
 def weights_on(random: np.random.RandomState, indptr: np.ndarray, indices: np.ndarray) -> np.ndarray:
-    """Symmetric weights between 1/4 and 4."""
+    """Return symmetric weights between 1/4 and 4."""
     values = random.uniform(0.25, 4.0, size=len(indices))
     return np.maximum(values, values[mirrored(indptr, indices)])
 
 
 def spread(random: np.random.RandomState, size, low: int = -400, high: int = 400) -> np.ndarray:
-    """Numbers of both signs over many powers of two."""
+    """Return numbers of both signs over many powers of two."""
     return np.ldexp(random.uniform(-1, 1, size=size), random.randint(low, high, size=size))
 
 
+def bell(random: np.random.RandomState, *shape: int) -> np.ndarray:
+    """Return nearly normal numbers. They are sums of uniform numbers, so they are the same on every machine."""
+    total = random.uniform(-1, 1, size=shape)
+    for _ in range(5):
+        total = total + random.uniform(-1, 1, size=shape)
+    return total
+
+
 def signed_zeros(random: np.random.RandomState, size) -> np.ndarray:
+    """Return zeros of both signs."""
     return np.where(random.uniform(size=size) < 0.5, -0.0, 0.0)

@@ -1,4 +1,4 @@
-"""The nearest of many points: the same distances as SciPy's tree, the same points where one is nearest, and ties are told."""
+"""The nearest of many points: the distances equal those of SciPy, the points too unless there is a tie, and ties are reported."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def test_nearest_as_in_scipy(name):
     distance, number, ties = _loops.PointTree(points).nearest(places)
     expected, nearest = cKDTree(points).query(places)
     np.testing.assert_array_equal(distance, expected)
-    alone = np.setdiff1d(np.arange(len(places)), ties)
-    np.testing.assert_array_equal(number[alone], nearest[alone])
+    untied = np.setdiff1d(np.arange(len(places)), ties)
+    np.testing.assert_array_equal(number[untied], nearest[untied])
     if len(points) > 1:
         second = cKDTree(points).query(places, k=2)[0][:, 1]
         assert np.isin(np.flatnonzero(second == expected), ties).all()

@@ -1,4 +1,4 @@
-"""The readers of text refuse places outside their bytes, whatever Python hands them; and a short run of the fuzzing script."""
+"""Text readers refuse positions outside the text; and a short run of the fuzzing script."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_spans_outside_the_text(start, end):
 
 
 def test_texts_that_end_in_the_padding():
-    """Texts are read eight bytes at a time, so their last eight bytes may not be the last of the text."""
+    """Texts are read eight bytes at a time, so a text must end eight bytes before the end of the buffer."""
     table = np.zeros(1024, np.uint64), np.zeros(1024, np.uint64), np.zeros(2, np.int64)
     assert _loops.number_texts(TEXT, np.array([0 << 32 | 15]), np.zeros(1, np.int64), *table) == 1
     for end in range(16, 24):
@@ -41,7 +41,7 @@ def test_texts_that_end_in_the_padding():
 
 
 def test_tables_and_forms_that_do_not_fit():
-    text, spans, found, store, used = (
+    text, spans, numbers, store, used = (
         TEXT,
         np.array([0 << 32 | 2]),
         np.zeros(1, np.int64),
@@ -50,9 +50,9 @@ def test_tables_and_forms_that_do_not_fit():
     )
     for slots in (0, 3, 1000):
         with pytest.raises(ValueError, match="power of two"):
-            _loops.number_texts(text, spans, found, np.zeros(slots, np.uint64), store, used)
+            _loops.number_texts(text, spans, numbers, np.zeros(slots, np.uint64), store, used)
     with pytest.raises(ValueError, match="power of two"):
-        _loops.number_texts(text, spans, found[:0], np.zeros(64, np.uint64), store, used)
+        _loops.number_texts(text, spans, numbers[:0], np.zeros(64, np.uint64), store, used)
     store = np.array([3, 97, 1 << 32 | 1, 98], dtype=np.uint64)
     for slots in (0, 2, 6):
         with pytest.raises(ValueError, match="slots"):
@@ -81,7 +81,7 @@ def test_tables_and_forms_that_do_not_fit():
     ):
         with pytest.raises(ValueError, match="fit together"):
             _loops.parse_graphml(np.zeros(20, np.uint8), *bad)
-    with pytest.raises(ValueError, match="keys of their units"):
+    with pytest.raises(ValueError, match="each unit needs a key"):
         _loops.first_cells(np.array([7]), np.array([1]), np.zeros(1, np.uint64), 5, 1)
 
 

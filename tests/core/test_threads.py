@@ -1,4 +1,4 @@
-"""Threads: callers in several threads, forked processes, limits of containers, Ctrl-C; and the number of threads changes no bit."""
+"""Threads: several calling threads, forked processes, limits of containers, Ctrl-C; the number of threads does not change a bit."""
 
 import json
 import math
@@ -12,21 +12,25 @@ import numpy as np
 import pytest
 
 from hushgraph._errors import InputError
-from hushgraph.core import _loops, processors, thread_count, use_threads
-from hushgraph.core.threads import container_quota
+from hushgraph.core import _loops
+from hushgraph.core.threads import container_quota, processors, thread_count, use_threads
+
+from ..support.interrupts import hears_interrupts
 
 
 def run(code, *, timeout=120, **env):
-    """What a fresh Python prints, read as JSON."""
-    own = {**os.environ, **env}
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env=own, timeout=timeout)
+    """Return the output of a new Python process, parsed as JSON."""
+    environment = {**os.environ, **env}
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, env=environment, timeout=timeout
+    )
     assert done.returncode == 0, f"exit {done.returncode}: {done.stderr[-2000:]}"
     return json.loads(done.stdout)
 
 
-# ---- how many ------------------------------------------------------------------------------------------------------
+# ---- number of threads ------------------------------------------------------------------------------------------------------
 
-COUNT = "import json; from hushgraph.core import thread_count; print(json.dumps(thread_count()))"
+COUNT = "import json; from hushgraph.core.threads import thread_count; print(json.dumps(thread_count()))"
 
 
 @pytest.mark.parametrize(
@@ -38,7 +42,7 @@ COUNT = "import json; from hushgraph.core import thread_count; print(json.dumps(
         ({"HUSHGRAPH_NUM_THREADS": " 1 ", "OMP_NUM_THREADS": ""}, 1),
     ],
 )
-def test_environment_says_how_many(env, count):
+def test_environment_sets_the_number(env, count):
     assert run(COUNT, **env) == count
 
 
@@ -50,7 +54,7 @@ def test_a_wrong_number_is_refused(value, monkeypatch):
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system has no affinity masks")
-def test_affinity_counts():
+def test_affinity_limits_the_number():
     code = f"import os; os.sched_setaffinity(0, [min(os.sched_getaffinity(0))]); {COUNT}"
     assert run(code, HUSHGRAPH_NUM_THREADS="", OMP_NUM_THREADS="") == 1
 
@@ -77,19 +81,19 @@ def test_a_small_quota_leaves_one_thread(monkeypatch):
     assert processors() == 1
 
 
-def test_a_choice_holds_inside_and_in_its_thread_only():
+def test_use_threads_affects_its_block_and_its_thread_only():
     import threading
 
-    usual, other = thread_count(), []
+    default, counts = thread_count(), []
     with use_threads(3):
         assert thread_count() == 3
-        thread = threading.Thread(target=lambda: other.append(thread_count()))
+        thread = threading.Thread(target=lambda: counts.append(thread_count()))
         thread.start()
         thread.join()
         with use_threads(2):
             assert thread_count() == 2
         assert thread_count() == 3
-    assert (thread_count(), other) == (usual, [usual])
+    assert (thread_count(), counts) == (default, [default])
 
 
 # ---- loops inside loops, many callers ------------------------------------------------------------------------------
@@ -104,7 +108,7 @@ def test_loops_inside_loops_run_each_step_once(threads):
 WORK = """
 import json, os, threading
 import numpy as np, hushgraph as hg
-from hushgraph.core import use_threads
+from hushgraph.core.threads import use_threads
 large = hg.datasets.grid(200, 200)
 small = hg.datasets.city(1500)
 z, y = np.random.default_rng(2).normal(size=large.n), np.random.default_rng(1).normal(size=small.n)
@@ -121,14 +125,14 @@ def work():
 
 def test_several_threads_at_once():
     code = f"""{WORK}
-expected, found, ready = work(), [], threading.Barrier(4)
+expected, results, ready = work(), [], threading.Barrier(4)
 def repeat():
     ready.wait()
-    found.extend(work() for _ in range(3))
+    results.extend(work() for _ in range(3))
 threads = [threading.Thread(target=repeat) for _ in range(4)]
 [thread.start() for thread in threads]
 [thread.join() for thread in threads]
-print(json.dumps([len(found), all(one == expected for one in found)]))"""
+print(json.dumps([len(results), all(result == expected for result in results)]))"""
     assert run(code) == [12, True]
 
 
@@ -137,7 +141,7 @@ needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has
 
 @needs_fork
 def test_a_forked_child_computes_the_same():
-    """The child of a process that has used its threads, and of one whose other thread is using them at that moment."""
+    """The parent has used its threads before the fork, or another thread uses them during the fork."""
     code = f"""{WORK}
 import warnings
 warnings.simplefilter("ignore")
@@ -151,13 +155,13 @@ def child():
     with os.fdopen(reader) as pipe:
         text = pipe.read()
     return os.wait()[1] == 0 and json.loads(text) == expected
-quiet = [child() for _ in range(2)]
+while_idle = [child() for _ in range(2)]
 busy = threading.Thread(target=lambda: [hg.analyze(frame, z) for _ in iter(lambda: stop.is_set(), True)])
 busy.start()
 while_busy = [child() for _ in range(3)]
 stop.set()
 busy.join()
-print(json.dumps([quiet, while_busy, work() == expected]))"""
+print(json.dumps([while_idle, while_busy, work() == expected]))"""
     assert run(code) == [[True] * 2, [True] * 3, True]
 
 
@@ -171,23 +175,23 @@ import joblib, warnings
 warnings.simplefilter("ignore")
 graph = hg.datasets.grid(150, 150)
 signals = np.random.default_rng(0).normal(size=(4, graph.n))
-def one(x):
+def transform(x):
     return hg.analyze(hg.chebyshev_frame(graph, degree=10), x)
-expected = [one(x) for x in signals]
-found = joblib.Parallel(n_jobs=2, backend={kind!r})(joblib.delayed(one)(x) for x in signals)
-print(json.dumps(all(np.array_equal(a, b) for a, b in zip(expected, found, strict=True))))"""
+expected = [transform(x) for x in signals]
+results = joblib.Parallel(n_jobs=2, backend={kind!r})(joblib.delayed(transform)(x) for x in signals)
+print(json.dumps(all(np.array_equal(a, b) for a, b in zip(expected, results, strict=True))))"""
     assert run(code) is True
 
 
 def test_a_home_that_cannot_be_written(tmp_path):
-    """Nothing is compiled at run time, so nothing has to be kept."""
+    """Nothing is compiled at run time, so no cache is needed."""
     (tmp_path / "home").mkdir(mode=0o500)
     env = {"HOME": str(tmp_path / "home"), "XDG_CACHE_HOME": str(tmp_path / "home" / "none"), "PYTHONDONTWRITEBYTECODE": "1"}
     assert len(run(f"{WORK}\nprint(json.dumps(work()))", **env)) == 5
     assert list((tmp_path / "home").iterdir()) == []
 
 
-# ---- the interpreter goes on ---------------------------------------------------------------------------------------
+# ---- the interpreter ---------------------------------------------------------------------------------------
 
 
 def test_python_runs_while_a_loop_does():
@@ -209,7 +213,7 @@ print(json.dumps(sum(start < moment < end for moment in ticks)))"""
     assert run(code) > 20
 
 
-FOREVER = {
+LONG_CALLS = {
     "one signal": "hg.analyze(hg.chebyshev_frame(hg.datasets.roads(500_000), degree=2000), np.ones((500_000, 60)))",
     "many signals": "hg.analyze(hg.chebyshev_frame(hg.datasets.grid(60, 60), degree=2000), np.ones((3600, 9999)))",
     "graph TV": "y = np.random.default_rng(0).normal(size=10**6); [hg.graph_tv(hg.datasets.grid(1000, 1000), y, penalty=3.0) for _ in range(99)]",
@@ -220,7 +224,7 @@ FOREVER = {
 
 
 def delay_of(statement: str) -> float:
-    """Seconds from Ctrl-C to the KeyboardInterrupt that a long call raises, which Python code may catch."""
+    """Return the seconds from Ctrl-C to the KeyboardInterrupt of a long call. Python code can catch this exception."""
     code = f"""import sys
 import numpy as np, hushgraph as hg
 from hushgraph.core import _loops
@@ -232,31 +236,34 @@ except KeyboardInterrupt:
     print("interrupted", flush=True)
     sys.exit(7)
 """
-    child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, preexec_fn=hears_interrupts)
     try:
         assert child.stdout.readline() == "ready\n"
         time.sleep(1.5)
-        assert child.poll() is None, "the call is too short to prove anything"
+        assert child.poll() is None, "the call is too short for this test"
         sent = time.perf_counter()
         child.send_signal(signal.SIGINT)
         assert child.stdout.readline() == "interrupted\n"
-        took = time.perf_counter() - sent
+        delay = time.perf_counter() - sent
         assert child.wait(timeout=20) == 7
-        return took
+        return delay
     finally:
         child.kill()
         child.wait()
         child.stdout.close()
 
 
-@pytest.mark.parametrize("what", FOREVER)
-def test_control_c_ends_a_long_call(what):
-    """Within a second; on a busy machine at the second or third try."""
-    assert any(delay_of(FOREVER[what]) < 1.0 for _ in range(3))
+@pytest.mark.parametrize("name", LONG_CALLS)
+def test_control_c_ends_a_long_call(name):
+    """A call ends within a second. A busy machine may need a second or third try.
+
+    The second is a deadline, no measurement of speed: a loop that does not look at interrupts ends after many seconds, with the same exception.
+    """
+    assert any(delay_of(LONG_CALLS[name]) < 1.0 for _ in range(3))
 
 
 def test_daemon_threads_do_not_disturb_the_end_of_the_process():
-    """Python ends those that come back from a loop then, which C++ answers with an abort; so they must not come back."""
+    """Python ends threads that come back from a loop during its shutdown, and C++ then aborts; so they must not come back."""
     code = """import threading, time
 import numpy as np, hushgraph as hg
 graph = hg.datasets.city(4000)
@@ -266,7 +273,7 @@ def work():
         hg.analyze(frame, x)
 for _ in range(3):
     threading.Thread(target=work, daemon=True).start()
-garbage = [[] for _ in range(500_000)]  # the end takes its time
+garbage = [[] for _ in range(500_000)]  # makes the shutdown slow
 time.sleep(0.2)
 print(1)"""
     for _ in range(3):
@@ -284,14 +291,14 @@ print(json.dumps([spectrum.lambda_max.hex(), spectrum.lambda_upper.hex()]))
 
 @pytest.mark.parametrize(("graph", "kind"), [("roads(200_000)", "combinatorial"), ("roads(200_000)", "normalized")])
 def test_threads_do_not_change_a_bit_of_the_largest_eigenvalue(graph, kind):
-    """200,000 nodes are enough for BLAS to use several threads, whose sums differ in the last bits."""
+    """With 200,000 nodes BLAS uses several threads, and its sums differ in the last bits."""
     code = LARGEST.format(graph=graph, kind=kind)
     one, three = (run(code, OPENBLAS_NUM_THREADS=threads, HUSHGRAPH_NUM_THREADS=threads) for threads in "13")
     assert one == three
 
 
 def test_control_blas_sums_do_depend_on_its_threads():
-    """Where this fails, the test above proves nothing."""
+    """If this test fails, the test above proves nothing."""
     code = "import json, numpy as np; x = np.random.default_rng(0).normal(size=(20, 200_000)); print(json.dumps([float(y @ y) for y in x]))"
     if "openblas" not in json.dumps(np.show_config(mode="dicts")["Build Dependencies"]):
         pytest.skip("NumPy has another BLAS")
@@ -299,7 +306,7 @@ def test_control_blas_sums_do_depend_on_its_threads():
 
 
 def test_processors_without_avx2_have_the_same_bits():
-    """On a processor that has it, the other half of the loops runs too."""
+    """The variable HUSHGRAPH_NO_AVX2 selects the loops without AVX2 on a processor with AVX2."""
     folder = os.path.dirname(__file__)
     code = f"""import json, sys
 sys.path.insert(0, {folder!r})

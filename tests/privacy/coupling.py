@@ -4,8 +4,8 @@ import hashlib
 
 import numpy as np
 
-from hushgraph.privacy import bounding, rows
-from hushgraph.privacy.units import UnitCodes
+from hushgraph.privacy import bounding, event_rows as rows
+from hushgraph.privacy.unit_ids import UnitCodes
 
 
 def ids_of(codes: UnitCodes) -> list[tuple[str, bytes]]:

@@ -13,10 +13,13 @@ import pytest
 from scipy import stats
 
 import hushgraph as hg
-from hushgraph.privacy import analytic_sigma, declare_counts, lattice_noise, lattice_step, release
-from hushgraph.privacy.ledger import Ledger
+from hushgraph.privacy import release
+from hushgraph.privacy.calibration import analytic_sigma
+from hushgraph.privacy.counting import declare_counts
+from hushgraph.privacy.lattice import lattice_noise, lattice_step
+from hushgraph.privacy.ledger.budget import Ledger
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.slow, pytest.mark.statistics]
 DELTA, LEVEL = 1e-3, 1e-3
 NODES, WINDOWS = 500_000, 32
 DRAWS = NODES * WINDOWS

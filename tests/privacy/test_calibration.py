@@ -9,8 +9,14 @@ import mpmath
 import numpy as np
 import pytest
 
-from hushgraph.privacy import analytic_sigma, classical_sigma, gaussian_delta, gaussian_epsilon
-from hushgraph.privacy.calibration import composed_delta, composed_epsilon
+from hushgraph.privacy.calibration import (
+    analytic_sigma,
+    classical_sigma,
+    composed_delta,
+    composed_epsilon,
+    gaussian_delta,
+    gaussian_epsilon,
+)
 
 # 60-digit mpmath values, delta = 1e-6 unless said otherwise, sensitivity 1
 CLASSICAL = {0.2: "26.494012634252370", 0.3: "17.662675089501580", 0.5: "10.597605053700948", 1.0: "5.2988025268504740"}

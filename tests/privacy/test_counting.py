@@ -8,16 +8,15 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import find, given, settings
-from hypothesis import strategies as st
+from hypothesis import find, given, settings, strategies as st
 from scipy import stats
 
 import hushgraph as hg
 from hushgraph.privacy import bounding
 from hushgraph.privacy.bounding import bounded_counts
-from hushgraph.privacy.columns import as_column
 from hushgraph.privacy.counting import CountMap, count_events, declare_counts
-from hushgraph.privacy.places import Windows
+from hushgraph.privacy.typed_columns import as_column
+from hushgraph.privacy.windows import Windows
 
 from .coupling import couple_keys
 
@@ -184,6 +183,7 @@ def kept_pairs(units, cells, keys, n_units):
     return np.bincount([code[tuple(np.flatnonzero(row))] for row in kept], minlength=15)
 
 
+@pytest.mark.statistics
 def test_kept_cells_are_a_uniform_choice():
     n_units = 15_000
     units, cells = np.repeat(np.arange(n_units), 6), np.arange(6 * n_units)
@@ -207,6 +207,7 @@ def test_kept_cells_do_not_depend_on_the_order_of_rows():
         )
 
 
+@pytest.mark.statistics
 def test_keys_are_fresh_bits_of_the_system():
     keys = bounding.draw_keys(4000)
     assert keys.dtype == np.uint64

@@ -14,15 +14,14 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import hushgraph as hg
 from hushgraph.privacy import bounding
-from hushgraph.privacy.columns import as_column, numbers
 from hushgraph.privacy.counting import CountMap, count_events, declare_counts
 from hushgraph.privacy.events import open_events
-from hushgraph.privacy.units import UnitCodes
+from hushgraph.privacy.typed_columns import as_column, numbers
+from hushgraph.privacy.unit_ids import UnitCodes
 
 from .coupling import couple_keys, ids_of
 

@@ -8,8 +8,11 @@ import numpy as np
 import pytest
 
 import hushgraph as hg
-from hushgraph.privacy import Ledger, declare_counts, plan_release, release
+from hushgraph.privacy import release
+from hushgraph.privacy.counting import declare_counts
 from hushgraph.privacy.guarantee import checked_guarantee, guarantee_in_words
+from hushgraph.privacy.ledger.budget import Ledger
+from hushgraph.privacy.planning import plan_release
 
 NAMES = {"dataset": "trips", "unit": "person", "adjacency": "add-remove"}
 VERDICTS = ["nearly the same map", "but not strongly", "hardly protects any person", "protects no person in practice"]

@@ -17,7 +17,8 @@ import numpy as np
 import pytest
 
 from hushgraph.privacy.calibration import analytic_sigma, composed_delta, composed_epsilon
-from hushgraph.privacy.ledger import BudgetExceeded, Charge, Ledger, LedgerError
+from hushgraph.privacy.ledger.budget import Charge, Ledger
+from hushgraph.privacy.ledger.chain import BudgetExceeded, LedgerError
 
 from .ledgers import KEY, NAMES, SMALL
 
@@ -30,7 +31,7 @@ def create(path, **options):
 
 def python(program, *arguments, **options):
     """A second process."""
-    start = "import os, signal, sys\nfrom hushgraph.privacy.ledger import *\n"
+    start = "import os, signal, sys\nfrom hushgraph.privacy.ledger.budget import *\n"
     small = f"SMALL = {SMALL!r}\n"
     command = [sys.executable, "-c", start + small + program, *map(str, arguments)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, **options)
@@ -196,7 +197,7 @@ def test_a_charge_cannot_be_doubled(path, double):
     with pytest.raises(dataclasses.FrozenInstanceError):
         charge.sigma = 1.0
     with pytest.raises(LedgerError, match=r"made by ledger\.charge"):
-        Charge(charge.state, Fraction(1), 1.0, 1.0, 1e-6, made_by=None)
+        Charge(charge.state, Fraction(1), 1.0, 1.0, 1e-6, creator=None)
     assert charge.spend() is None
 
 
@@ -318,7 +319,7 @@ def test_death_right_after_the_charge_leaves_it_charged(path):
 def test_death_before_the_commit_charges_nothing(path):
     create(path, epsilon=1000)
     program = """
-from hushgraph.privacy import ledger as module
+from hushgraph.privacy.ledger import budget as module
 insert = module._insert
 def dies(connection, *arguments, **fields):
     insert(connection, *arguments, **fields)
@@ -344,7 +345,7 @@ NUMBERS = [nan, inf, -1, True, "1", None, 1j, [1.0], 1e300]
     [
         ("dataset", ["", "  ", None, 3, b"taxis"], "dataset must be a text"),
         ("unit", ["", None, 3], "unit must be a text"),
-        ("adjacency", ["", None, "add/remove", ["add-remove"]], "adjacency must be one of 'add-remove', 'change-one'"),
+        ("adjacency", ["", None, "add/remove", ["add-remove"]], "adjacency must be declared: 'add-remove'"),
         ("epsilon", [*NUMBERS, 0], "epsilon must be a positive number"),
         ("delta", [*NUMBERS, 0, 1, 0.0011], "delta must be above 0 and at most 0.001"),
         ("period", ["", 2024, b"May"], "period must be a text"),
@@ -414,3 +415,11 @@ def test_extreme_numbers_are_charged_or_refused_and_never_crash(path):
     assert ledger.spent == 0
     with pytest.raises(ValueError, match="delta must be"):
         ledger.remaining(0)
+
+
+def test_old_names_of_the_snapshot_still_work(path):
+    ledger = create(path)
+    with pytest.deprecated_call(match=r"Ledger\.snapshot\(\)"):
+        assert ledger.read() == ledger.snapshot()
+    with pytest.deprecated_call(match=r"Ledger\.last_snapshot"):
+        assert ledger.seen == ledger.last_snapshot

@@ -14,10 +14,9 @@ from fractions import Fraction
 
 import pytest
 
-from hushgraph.privacy import ledger as module
-from hushgraph.privacy import ledger_file
-from hushgraph.privacy.chain import total_after
-from hushgraph.privacy.ledger import Ledger, LedgerError, LedgerTampered
+from hushgraph.privacy.ledger import budget as module, file as ledger_file
+from hushgraph.privacy.ledger.budget import Ledger
+from hushgraph.privacy.ledger.chain import LedgerError, LedgerTampered, total_after
 
 from .ledgers import KEY, NAMES, SMALL
 
@@ -367,7 +366,7 @@ def test_a_full_disk_charges_nothing(path, room):
     create(path, epsilon=1000, weak_guarantee=True)
     program = f"""
 import os, resource, sys
-from hushgraph.privacy.ledger import Ledger, LedgerError
+from hushgraph.privacy.ledger.budget import Ledger; from hushgraph.privacy.ledger.chain import LedgerError
 ledger = Ledger.open(sys.argv[1])
 limit = os.path.getsize(sys.argv[1]) + int(sys.argv[2])
 resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))

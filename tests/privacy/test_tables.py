@@ -9,15 +9,14 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import hushgraph as hg
-from hushgraph.privacy import columns, units
-from hushgraph.privacy.columns import NO_TIME, as_column
+from hushgraph.privacy import typed_columns as columns, unit_ids as units
 from hushgraph.privacy.counting import count_events
-from hushgraph.privacy.lines import AFTER, BEFORE
-from hushgraph.privacy.rows import open_rows
+from hushgraph.privacy.event_rows import open_rows
+from hushgraph.privacy.text_lines import AFTER, BEFORE, NO_TICKS
+from hushgraph.privacy.typed_columns import as_column
 
 from .coupling import ids_of
 
@@ -269,8 +268,8 @@ def test_a_projected_place_means_the_same_whatever_is_around_it():
 @pytest.mark.parametrize(
     ("values", "ticks"),
     [
-        (TIMES["dates"], [20_514 * 86_400 * 10**9, 20_515 * 86_400 * 10**9, AFTER, BEFORE, NO_TIME]),
-        (TIMES["date64"], [20_514 * 86_400 * 10**9, AFTER, NO_TIME]),
+        (TIMES["dates"], [20_514 * 86_400 * 10**9, 20_515 * 86_400 * 10**9, AFTER, BEFORE, NO_TICKS]),
+        (TIMES["date64"], [20_514 * 86_400 * 10**9, AFTER, NO_TICKS]),
         (TIMES["days"], [20_514 * 86_400 * 10**9, AFTER, BEFORE]),
         (TIMES["years"], [20_454 * 86_400 * 10**9, AFTER, BEFORE]),
         (TIMES["picoseconds"], [0, -1, (2**63 - 1) // 1000]),

@@ -17,21 +17,15 @@ from typer.testing import CliRunner
 
 import hushgraph as hg
 from hushgraph.cli import app
-from hushgraph.privacy import (
-    CountMap,
-    Ledger,
-    LedgerError,
-    LedgerTampered,
-    analytic_sigma,
-    count_events,
-    declare_counts,
-    lattice_step,
-    read_release,
-    release,
-    verify_release,
-)
-from hushgraph.privacy import ledger as ledger_module
-from hushgraph.privacy.chain import next_entry
+from hushgraph.privacy import release
+from hushgraph.privacy.calibration import analytic_sigma
+from hushgraph.privacy.counting import CountMap, count_events, declare_counts
+from hushgraph.privacy.lattice import lattice_step
+from hushgraph.privacy.ledger import budget as ledger_module
+from hushgraph.privacy.ledger.budget import Ledger
+from hushgraph.privacy.ledger.chain import LedgerError, LedgerTampered, next_entry
+from hushgraph.privacy.releases import read_release
+from hushgraph.privacy.verification import verify_release
 
 from .ledgers import KEY
 
@@ -114,7 +108,7 @@ def test_declared_counts_do_not_follow_their_source():
 
 def test_a_subclass_of_counts_or_ledger_is_not_released(ledger):
     class Mine(CountMap):
-        def __post_init__(self, made_by):
+        def __post_init__(self, creator):
             pass
 
     class Free(Ledger):
@@ -357,7 +351,7 @@ def test_one_charge_one_map(ledger):
 def test_a_second_map_for_a_charge_is_noticed(ledger, tmp_path):
     """Whoever can write a ledger without a key can append a draw for a map of their own."""
     known = certificate_in(folder_of(ledger, tmp_path / "out"))
-    text, chain = next_entry(ledger.read(), None, kind="draw", period="May", note=None, of=2, values_sha256="0" * 64)
+    text, chain = next_entry(ledger.snapshot(), None, kind="draw", period="May", note=None, of=2, values_sha256="0" * 64)
     with contextlib.closing(sqlite3.connect(ledger.path)) as connection, connection:
         connection.execute("INSERT INTO entries VALUES (?, ?, ?)", (chain.entry, text, chain.head))
     for digest in (known["values_sha256"], "0" * 64):
@@ -369,9 +363,9 @@ def test_a_second_map_for_a_charge_is_noticed(ledger, tmp_path):
 def test_a_draw_that_makes_no_sense_is_noticed(ledger, fields):
     ledger.charge(sensitivity_squared=1, sigma=100.0, epsilon=0.1, delta=1e-6)
     entry = {"kind": "draw", "period": "May", "note": None, "of": 2, "values_sha256": "0" * 64}
-    next_entry(ledger.read(), None, **entry)
+    next_entry(ledger.snapshot(), None, **entry)
     with pytest.raises((ValueError, TypeError)):
-        next_entry(ledger.read(), None, **{**entry, **fields})
+        next_entry(ledger.snapshot(), None, **{**entry, **fields})
 
 
 def test_what_others_write_between_charge_and_draw_is_kept(ledger):
@@ -395,7 +389,7 @@ def test_what_others_write_between_charge_and_draw_is_kept(ledger):
 
 
 def test_values_are_bound_by_their_shape_too():
-    from hushgraph.privacy.claims import values_digest
+    from hushgraph.privacy.certificate import values_digest
 
     assert values_digest([1.0, 2.0]) == hashlib.sha256(b"2\n" + np.array([1, 2], dtype="<f8").tobytes()).hexdigest()
     assert len({values_digest(np.ones(shape)) for shape in ((4,), (2, 2), (1, 4), (4, 1))}) == 4
@@ -588,7 +582,7 @@ def test_a_sensitivity_is_a_short_fraction(ledger, tmp_path, text):
     with pytest.raises((ValueError, LedgerError)):
         ledger.verify(known)
     with pytest.raises((ValueError, ArithmeticError)):
-        next_entry(ledger.read(), None, kind="charge", period="May", note=None, epsilon=0.1, delta=1e-6, sigma=100.0,
+        next_entry(ledger.snapshot(), None, kind="charge", period="May", note=None, epsilon=0.1, delta=1e-6, sigma=100.0,
                    sensitivity_squared=text, mu_squared="1")  # fmt: skip
 
 
@@ -837,7 +831,7 @@ def test_the_release_command_reads_the_ledger_once_more_when_it_opens_it(ledger,
     assert transactions == ["DEFERRED", "IMMEDIATE", "IMMEDIATE"]
     assert "epsilon 0.5 of 5 is spent" in done.output
     assert '\n"\'=b",' in (tmp_path / "out" / "map.csv").read_text()
-    assert Ledger.open(ledger.path).seen.spent == pytest.approx(0.5)
+    assert Ledger.open(ledger.path).last_snapshot.spent == pytest.approx(0.5)
     refused = CliRunner().invoke(
         app,
         [
@@ -858,13 +852,13 @@ def test_the_release_command_reads_the_ledger_once_more_when_it_opens_it(ledger,
 def test_one_look_at_the_file_tells_everything(ledger, transactions):
     release(counted(), ledger=ledger, **ASKED)
     transactions.clear()
-    seen = ledger.seen
+    last = ledger.last_snapshot
     assert transactions == []
-    known = ledger.read()
+    known = ledger.snapshot()
     facts = known.budget(), known.remaining(), known.remaining(1e-7), known.head, known.entry, known.mu_squared
     assert transactions == ["DEFERRED"]
     assert facts == (ledger.budget(), ledger.remaining(), ledger.remaining(1e-7), ledger.head, len(ledger), ledger.mu_squared)
-    assert seen == known
+    assert last == known
 
 
 # ---- spreadsheets ---------------------------------------------------------------------------------------------------

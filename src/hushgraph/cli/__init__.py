@@ -1,46 +1,36 @@
-"""The command line: one file per kind of command. Nothing heavy is imported before a command runs."""
+"""The command line: one file per command. Nothing heavy is imported before a command runs."""
 
 from __future__ import annotations
 
 import json
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from hushgraph.cli.bench import bench
-from hushgraph.cli.budget import budget
-from hushgraph.cli.checking import check
-from hushgraph.cli.denoising import denoise
-from hushgraph.cli.exploring import explore
-from hushgraph.cli.graph_facts import info
-from hushgraph.cli.paper import demo, reproduce
-from hushgraph.cli.partitioned import distributed
-from hushgraph.cli.planning import plan_release
-from hushgraph.cli.releasing import release
-from hushgraph.cli.verifying import verify
+from hushgraph.cli import bench, check, demo, denoise, explore, info, plan_release, release, reproduce, verify
+from hushgraph.cli.budget import budget_commands
+from hushgraph.cli.distributed import distributed_commands
 
 CODES = (
-    "Exit codes: 0 done; 1 an error of hushgraph's own; 2 input or options that cannot be used, files that cannot be read or written; "
+    "Exit codes: 0 done; 1 an internal error of hushgraph; 2 input or options that cannot be used, files that cannot be read or written; "
     "3 the privacy budget refuses; 4 the ledger cannot be used; 130 stopped with Ctrl-C."
 )
-_UsageError = typer.BadParameter.__mro__[1]  # click's, or that of the copy inside newer versions of typer
+# Typer exports BadParameter but not UsageError, its base class, which is in click or, in newer versions, in a copy of click inside typer.
+_UsageError: Any = typer.BadParameter.__base__
 
 
 class Commands(TyperGroup):
-    """All commands; options that cannot be used are an error in JSON too, if JSON is asked for."""
+    """All commands; with --json, an option that cannot be used is reported as JSON too."""
 
-    def invoke(self, context):
-        as_json = "--json" in context.args  # they are used up below
+    def invoke(self, context: Any) -> Any:
+        as_json = "--json" in context.args  # the call below empties context.args
         try:
             return super().invoke(context)
         except _UsageError as error:
             if as_json:
-                print(
-                    json.dumps(
-                        {"command": context.invoked_subcommand, "error": error.format_message(), "exit_code": error.exit_code}
-                    )
-                )
+                report = {"command": context.invoked_subcommand, "error": error.format_message(), "exit_code": error.exit_code}
+                print(json.dumps(report))
             raise
 
 
@@ -56,8 +46,8 @@ app = typer.Typer(
 )
 
 
-def _show_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(is_given: bool) -> None:
+    if is_given:
         from hushgraph import __version__
 
         typer.echo(f"hushgraph {__version__}")
@@ -67,40 +57,45 @@ def _show_version(wanted: bool) -> None:
 @app.callback()
 def main(
     version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Say which version this is, and stop.")
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and stop.")
     ] = False,
 ) -> None:
     """Denoise signals on very large graphs, and publish them privately."""
 
 
 _SIGNALS, _PRIVACY, _TRY = "Signals on graphs", "Private releases", "Try it"
-app.command(rich_help_panel=_SIGNALS, epilog="Example: hushgraph denoise streets.graphml counts.csv --sigma 4 -o clean.csv")(
-    denoise
-)
-app.command(rich_help_panel=_SIGNALS, epilog="Example: hushgraph info streets.graphml")(info)
-app.add_typer(distributed, name="distributed", rich_help_panel=_SIGNALS)
+app.command(
+    "denoise", rich_help_panel=_SIGNALS, epilog="Example: hushgraph denoise streets.graphml counts.csv --sigma 4 -o clean.csv"
+)(denoise.command)
+app.command("info", rich_help_panel=_SIGNALS, epilog="Example: hushgraph info streets.graphml")(info.command)
+app.add_typer(distributed_commands, name="distributed", rich_help_panel=_SIGNALS)
 app.command(
     "plan-release",
     rich_help_panel=_PRIVACY,
     epilog="Example: hushgraph plan-release streets.graphml --max-nodes 2 --max-per-node 1 --expected-total 50000",
-)(plan_release)
-app.add_typer(budget, name="budget", rich_help_panel=_PRIVACY)
+)(plan_release.command)
+app.add_typer(budget_commands, name="budget", rich_help_panel=_PRIVACY)
 app.command(
+    "check",
     rich_help_panel=_PRIVACY,
     epilog="Example: hushgraph check trips.csv streets.graphml --unit person --max-nodes 2 --max-per-node 1 --max-distance 200",
-)(check)
+)(check.command)
 app.command(
+    "release",
     rich_help_panel=_PRIVACY,
     epilog="Example: hushgraph release trips.csv streets.graphml --ledger budget.db --epsilon 0.5 --max-nodes 2 --max-per-node 1 "
     "--max-distance 200 --public-graph -o march",
-)(release)
+)(release.command)
 app.command(
+    "verify",
     rich_help_panel=_PRIVACY,
     epilog="Example: hushgraph verify march, or hushgraph verify march streets.graphml --ledger budget.db",
-)(verify)
+)(verify.command)
 app.command(
-    rich_help_panel=_PRIVACY, epilog="Example: hushgraph explore, or hushgraph explore --release march --graph streets.graphml"
-)(explore)
-app.command(rich_help_panel=_TRY, epilog="Example: hushgraph demo --out out/demo")(demo)
-app.command(rich_help_panel=_TRY, epilog="Example: hushgraph reproduce table-nyc --smoke")(reproduce)
-app.command(rich_help_panel=_TRY, epilog="Example: hushgraph bench --nodes 1000000")(bench)
+    "explore",
+    rich_help_panel=_PRIVACY,
+    epilog="Example: hushgraph explore, or hushgraph explore --release march --graph streets.graphml",
+)(explore.command)
+app.command("demo", rich_help_panel=_TRY, epilog="Example: hushgraph demo --out out/demo")(demo.command)
+app.command("reproduce", rich_help_panel=_TRY, epilog="Example: hushgraph reproduce table-nyc --smoke")(reproduce.command)
+app.command("bench", rich_help_panel=_TRY, epilog="Example: hushgraph bench --nodes 1000000")(bench.command)

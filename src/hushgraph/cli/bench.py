@@ -1,4 +1,4 @@
-"""hushgraph bench: how fast this machine is, against SciPy's recurrence in the same run."""
+"""hushgraph bench: times on this machine, compared with the same recurrence in SciPy."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hushgraph.cli.options import AsJson, Quiet
 from hushgraph.cli.terminal import open_terminal
 
 
-def bench(
+def command(
     nodes: Annotated[int, typer.Option(min=1000, max=50_000_000, help="Nodes of the generated road network.")] = 200_000,
     degree: Annotated[int, typer.Option(min=1, max=1000, help="Degree of the polynomials.")] = 100,
     repeats: Annotated[int, typer.Option(min=1, max=100, help="Runs of each step, of which the fastest counts.")] = 5,
@@ -23,7 +23,7 @@ def bench(
 ) -> None:
     """Time transform, inverse and denoising on this machine, against the same recurrence written with SciPy."""
     with open_terminal("bench", as_json=as_json, quiet=quiet) as terminal:
-        terminal.stopped = "times of a part are not shown"
+        terminal.stopped = "incomplete times are not shown"
         with terminal.working(f"A generated road network of {nodes:,} nodes", total=8) as done:
             facts = measure(nodes, degree, repeats, done)
         seconds, ratios = facts["seconds"], facts["ratios"]
@@ -43,43 +43,41 @@ def bench(
 
 
 def measure(nodes: int, degree: int, repeats: int, done: Callable[[float], None]) -> dict[str, Any]:
-    """All times for one graph; the first run of everything warms up and is not counted."""
+    """Return all times for one graph; the first run of each step warms up and does not count."""
     import numpy as np
 
     from hushgraph.core import thread_count
-    from hushgraph.datasets.generated import roads
-    from hushgraph.denoise import denoise
-    from hushgraph.experiments.scipy_recurrence import ScipyRecurrence
-    from hushgraph.experiments.stage import machine
-    from hushgraph.frame import chebyshev_frame
-    from hushgraph.transform import analyze, synthesize
+    from hushgraph.datasets import roads
+    from hushgraph.estimators import denoise
+    from hushgraph.experiments import ScipyRecurrence, machine
+    from hushgraph.wavelets import analyze, chebyshev_frame, synthesize
 
     graph = roads(nodes, seed=0)
     done(1)
     frame = chebyshev_frame(graph, degree=degree)
     noisy = np.random.default_rng(0).normal(0, 1, graph.n)
-    rival, bands = ScipyRecurrence(frame), analyze(frame, noisy)
+    scipy_recurrence, bands = ScipyRecurrence(frame), analyze(frame, noisy)
     done(2)
-    if not np.allclose(rival.forward(noisy), bands, atol=1e-9):
+    if not np.allclose(scipy_recurrence.forward(noisy), bands, atol=1e-9):
         msg = "SciPy's recurrence and hushgraph disagree on this machine: no times are given; please report it with your versions"
         raise ComputationError(msg)
     done(3)
 
-    def fresh():
-        graph.forget()  # spectrum and layout count
+    def denoise_from_scratch() -> Any:
+        graph.forget()  # the times of spectrum and layout count too
         return denoise(graph, noisy, sigma=1.0, method="sgwt_sure")
 
     steps: dict[str, Callable[[], Any]] = {
         "forward": lambda: analyze(frame, noisy),
         "inverse": lambda: synthesize(frame, bands),
-        "denoise": fresh,
-        "scipy_forward": lambda: rival.forward(noisy),
-        "scipy_inverse": lambda: rival.inverse(bands),
+        "denoise": denoise_from_scratch,
+        "scipy_forward": lambda: scipy_recurrence.forward(noisy),
+        "scipy_inverse": lambda: scipy_recurrence.inverse(bands),
     }
     seconds = {}
     for k, (name, step) in enumerate(steps.items()):
-        slow = name == "scipy_inverse"  # as long as everything else together
-        seconds[name] = _best_of(step, 1 if slow else repeats, warm=not slow)
+        is_slow = name == "scipy_inverse"  # takes as long as everything else together
+        seconds[name] = _best_of(step, 1 if is_slow else repeats, warm_up=not is_slow)
         done(4 + k)
     return {
         "nodes": graph.n,
@@ -94,8 +92,9 @@ def measure(nodes: int, degree: int, repeats: int, done: Callable[[float], None]
     }
 
 
-def _best_of(step: Callable[[], Any], repeats: int, *, warm: bool) -> float:
-    if warm:
+def _best_of(step: Callable[[], Any], repeats: int, *, warm_up: bool) -> float:
+    """Return the shortest time of `repeats` runs in seconds."""
+    if warm_up:
         step()
     times = []
     for _ in range(repeats):

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from hushgraph.cli.options import Adjacency, AsJson, KeyFile, Quiet, WeakGuarantee, key_of
 from hushgraph.cli.terminal import open_terminal
 
-budget = typer.Typer(
+if TYPE_CHECKING:
+    from hushgraph.privacy import Ledger
+
+budget_commands = typer.Typer(
     name="budget",
     help="Create, show and renew a privacy budget: one file for one data set, charged before every release.",
     no_args_is_help=True,
@@ -26,7 +29,7 @@ Replaces = Annotated[
 Delta = Annotated[float, typer.Option(help="Far smaller than one in the number of people.")]
 
 
-@budget.command(
+@budget_commands.command(
     epilog="Example: hushgraph budget create budget.db --dataset trips --unit person --adjacency add-remove --epsilon 2"
 )
 def create(
@@ -50,7 +53,7 @@ def create(
 ) -> None:
     """Make a new budget, nothing of it spent."""
     with open_terminal("budget create", as_json=as_json, quiet=quiet) as terminal:
-        from hushgraph.privacy.ledger import Ledger
+        from hushgraph.privacy import Ledger
 
         ledger = Ledger.create(
             path,
@@ -64,12 +67,12 @@ def create(
             replaces=replaces,
             weak_guarantee=weak_guarantee,
         )
-        facts = facts_of(ledger)
-        terminal.story(words_of(facts) | {"Next": f"hushgraph release EVENTS GRAPH --ledger {path} --epsilon ... -o FOLDER"})
+        facts = budget_facts(ledger)
+        terminal.story(budget_lines(facts) | {"Next": f"hushgraph release EVENTS GRAPH --ledger {path} --epsilon ... -o FOLDER"})
         terminal.result(facts)
 
 
-@budget.command(epilog="Example: hushgraph budget show budget.db --certificate march/certificate.json")
+@budget_commands.command(epilog="Example: hushgraph budget show budget.db --certificate march/certificate.json")
 def show(
     path: LedgerFile,
     certificate: Annotated[
@@ -82,31 +85,19 @@ def show(
 ) -> None:
     """Show what is spent and what is left, after verifying the whole file."""
     with open_terminal("budget show", as_json=as_json, quiet=quiet) as terminal:
-        from hushgraph.privacy.ledger import Ledger
+        from hushgraph.privacy import Ledger
 
         ledger = Ledger.open(path, key=key_of(key_file), replaces=replaces)
         ledger.verify(*(certificate or []))
-        facts = facts_of(ledger) | {"certificates": certificate or []}
-        terminal.story(words_of(facts))
-        rows = [
-            [
-                str(one["entry"]),
-                one["kind"],
-                one["time"],
-                f"{one['epsilon']:g}",
-                f"{one['delta']:g}",
-                one["note"] or one["period"] or "",
-            ]
-            for one in facts["entries"]
-            if one["kind"] != "draw"  # they belong to their charges and cost nothing
-        ]
-        terminal.table(["entry", "kind", "time", "epsilon", "delta", "note"], rows)
+        facts = budget_facts(ledger) | {"certificates": certificate or []}
+        terminal.story(budget_lines(facts))
+        terminal.table(["entry", "kind", "time", "epsilon", "delta", "note"], _rows(facts["entries"]))
         if certificate:
             terminal.story({"Verified": f"every certificate given ({len(certificate)}) is of a charge in this ledger."})
         terminal.result(facts)
 
 
-@budget.command(
+@budget_commands.command(
     epilog="Example: hushgraph budget renew budget.db --period 2027 --epsilon 2 --reason 'yearly budget, decided by the board'"
 )
 def renew(
@@ -122,41 +113,56 @@ def renew(
 ) -> None:
     """Start a new period with a new budget: a decision about people's privacy, kept with its reason."""
     with open_terminal("budget renew", as_json=as_json, quiet=quiet) as terminal:
-        from hushgraph.privacy.ledger import Ledger
+        from hushgraph.privacy import Ledger
 
         ledger = Ledger.open(path, key=key_of(key_file))
         ledger.renew(epsilon=epsilon, delta=delta, period=period, reason=reason, weak_guarantee=weak_guarantee)
-        facts = facts_of(ledger)
-        terminal.story(words_of(facts))
+        facts = budget_facts(ledger)
+        terminal.story(budget_lines(facts))
         terminal.result(facts)
 
 
-def facts_of(ledger) -> dict[str, Any]:
-    """A budget as plain values; all of them public."""
-    known = ledger.seen
+def budget_facts(ledger: Ledger) -> dict[str, Any]:
+    """Return a budget as plain values, read in one transaction; all of them are public."""
+    entries, snapshot = ledger.entries(), ledger.last_snapshot
     return {
         "ledger": ledger.path,
         "dataset": ledger.dataset,
         "unit": ledger.unit,
         "adjacency": ledger.adjacency,
-        **known.budget(),
-        "remaining": known.remaining(),
-        "identity": known.identity,
-        "replaces": known.replaces,
-        "head": known.head,
-        "entries": ledger.entries(),
+        **snapshot.budget(),
+        "remaining": snapshot.remaining(),
+        "identity": snapshot.identity,
+        "replaces": snapshot.replaces,
+        "head": snapshot.head,
+        "entries": entries,
     }
 
 
-def words_of(facts: dict[str, Any]) -> dict[str, str]:
-    """What a data owner wants to know of it."""
-    from hushgraph.privacy.guarantee import guarantee_in_words
+def _rows(entries: list[dict[str, Any]]) -> list[list[str]]:
+    """Return the entries as rows of a table, without draws: they belong to their charges and cost nothing."""
+    return [
+        [
+            str(one["entry"]),
+            one["kind"],
+            one["time"],
+            f"{one['epsilon']:g}",
+            f"{one['delta']:g}",
+            one["note"] or one["period"] or "",
+        ]
+        for one in entries
+        if one["kind"] != "draw"
+    ]
 
-    change = {"add-remove": "their data are there or not", "change-one": "their data are these or others"}[facts["adjacency"]]
+
+def budget_lines(facts: dict[str, Any]) -> dict[str, str]:
+    """Return what a data owner wants to know of a budget, as titles and sentences."""
+    from hushgraph.privacy import guarantee_in_words, secret_in_words
+
     names = {name: facts[name] for name in ("delta", "unit", "adjacency")}
     period = "" if facts["period"] is None else f", period {facts['period']}"
     return {
-        "Protects": f"each {facts['unit']} in {facts['dataset']}: whether {change}.",
+        "Protects": f"each {facts['unit']} in {facts['dataset']}: {secret_in_words(facts['adjacency'])}.",
         "Budget": f"epsilon {facts['epsilon']:g} at delta {facts['delta']:g}{period}, for all releases together.",
         "Guarantee": guarantee_in_words(facts["epsilon"], **names, maps="maps"),
         "Spent": f"epsilon {facts['spent']:.4g}.",

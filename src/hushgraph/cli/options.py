@@ -1,4 +1,4 @@
-"""Options that several commands share."""
+"""Options that several commands share, and groups of options as dataclasses."""
 
 from __future__ import annotations
 
@@ -6,27 +6,27 @@ import inspect
 from collections.abc import Callable
 from dataclasses import MISSING, fields, is_dataclass
 from enum import StrEnum
-from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, cast, get_type_hints
 
 import typer
+
+from hushgraph.estimators import METHODS, MethodName
 
 _OUTPUT = "What comes out"
 
 
-class Method(StrEnum):
-    """Methods of `denoise`; a copy, so that --help need not import it."""
+# typer lists the members of an enumeration as choices; type checkers cannot read one that is made from a table
+if TYPE_CHECKING:
+    Method = str
+else:
+    Method = StrEnum("Method", {name: name for name in METHODS})
+AUTO = Method("auto")
 
-    auto = "auto"
-    let = "let"
-    counts = "counts"
-    sgwt_deep = "sgwt_deep"
-    sgwt_sure = "sgwt_sure"
-    sgwt_scaled = "sgwt_scaled"
-    sgwt_exact = "sgwt_exact"
-    sgwt_block = "sgwt_block"
-    sgwt_beta = "sgwt_beta"
+
+def method_name(choice: str) -> MethodName:
+    """Return the name of the method that was chosen on the command line."""
+    return cast(MethodName, str(choice))
 
 
 class Device(StrEnum):
@@ -50,8 +50,8 @@ AsJson = Annotated[
         "--json", help="One JSON object on stdout, messages on stderr; a failure is {error, exit_code}.", rich_help_panel=_OUTPUT
     ),
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing unless something fails.", rich_help_panel=_OUTPUT)]
-Force = Annotated[bool, typer.Option("--force", "-f", help="Replace what is there already.", rich_help_panel=_OUTPUT)]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing unless something fails.", rich_help_panel=_OUTPUT)]
+Force = Annotated[bool, typer.Option("--force", "-f", help="Replace existing files.", rich_help_panel=_OUTPUT)]
 Report = Annotated[
     Path | None,
     typer.Option(help="Also write a page with maps and figures: one HTML file that needs no network.", rich_help_panel=_OUTPUT),
@@ -77,33 +77,38 @@ KeyFile = Annotated[
 
 
 def key_of(path: Path | None) -> bytes | None:
-    """The secret bytes in the file."""
+    """Return the secret bytes in the file, or None without a file."""
     return None if path is None else path.read_bytes()
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
-    """The command for typer, with every parameter that is a dataclass spread into the options that its fields are."""
+    """Return the command for typer, with each dataclass parameter replaced by one option per field.
+
+    Typer has no groups of options: it makes one option of each parameter in a function's signature. Commands that read a graph share
+    seven options and pass them on together, so they are the fields of a dataclass, `reading: GraphReading`. The returned function has
+    the signature that typer needs, with the fields in the place of the dataclass, and calls the command with the dataclass.
+    """
     hints = get_type_hints(command, include_extras=True)
     groups: dict[str, Any] = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
-    options = []
+    options: list[inspect.Parameter] = []
     for parameter in inspect.signature(command).parameters.values():
-        options += _options_of(groups[parameter.name]) if parameter.name in groups else [
-            parameter.replace(annotation=hints[parameter.name])
-        ]  # fmt: skip
+        if parameter.name in groups:
+            options += _options_of(groups[parameter.name])
+        else:
+            options.append(parameter.replace(annotation=hints[parameter.name]))
 
-    @wraps(command)
-    def run(**given: Any) -> None:
-        made = {name: kind(**{field.name: given.pop(field.name) for field in fields(kind)}) for name, kind in groups.items()}
-        command(**given, **made)
+    def run(**values: Any) -> None:
+        objects = {name: kind(**{field.name: values.pop(field.name) for field in fields(kind)}) for name, kind in groups.items()}
+        command(**values, **objects)
 
+    run.__name__, run.__doc__, run.__module__ = command.__name__, command.__doc__, command.__module__
     run.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
-    run.__annotations__ = {option.name: option.annotation for option in options}
-    del run.__wrapped__
+    run.__annotations__ = {option.name: option.annotation for option in options}  # typer reads both
     return run
 
 
 def words_of(*groups: Any) -> list[str]:
-    """The options that were given, as a command has them; those that have their default are left out."""
+    """Return the options of these groups as words of a command line; options that have their default are left out."""
     words = []
     for group in groups:
         for option in _options_of(type(group)):
@@ -115,12 +120,12 @@ def words_of(*groups: Any) -> list[str]:
 
 
 def _options_of(kind: Any) -> list[inspect.Parameter]:
-    """One for each field of the dataclass."""
-    hints, keyword = get_type_hints(kind, include_extras=True), inspect.Parameter.KEYWORD_ONLY
+    """Return one keyword parameter for each field of the dataclass."""
+    hints = get_type_hints(kind, include_extras=True)
     return [
         inspect.Parameter(
             field.name,
-            keyword,
+            inspect.Parameter.KEYWORD_ONLY,
             default=inspect.Parameter.empty if field.default is MISSING else field.default,
             annotation=hints[field.name],
         )

@@ -1,21 +1,19 @@
-"""Files that appear whole or not at all, and replace nothing unless told to."""
+"""Output files of commands: they appear completely or not at all, and replace nothing without --force."""
 
 from __future__ import annotations
 
-import os
-import secrets
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from hushgraph._atomic import atomic_file, atomic_folder, check_folder
 from hushgraph._errors import FileThereError, FolderThereError, InputError
 
 RELEASE_FILES = {"map.csv", "certificate.json", "report.html"}
 
 
 def checked_file(path: Path, *, force: bool) -> Path:
-    """`path` if a file can come there, before any work is done."""
+    """Return `path` if a file can be written there; called before any work is done."""
     if str(path) == "-":
         msg = "- is no file: results go to a file, not to standard output; give its name"
         raise InputError(msg)
@@ -29,7 +27,7 @@ def checked_file(path: Path, *, force: bool) -> Path:
 
 
 def checked_report(path: Path | None, output: Path, *, force: bool) -> None:
-    """Refuse a report, if one is wanted, that is no page or would come in the place of what it reports on."""
+    """Raise an error if the report would not be an HTML file, or would replace the output that it describes."""
     if path is None:
         return
     if path.suffix.lower() not in (".html", ".htm"):
@@ -42,7 +40,7 @@ def checked_report(path: Path | None, output: Path, *, force: bool) -> None:
 
 
 def checked_folder(path: Path, *, force: bool) -> Path:
-    """`path` if a release's folder can come there; with `force` also instead of an earlier release, never of anything else."""
+    """Return `path` if the folder of a release can be written there; with `force` it may replace an earlier release, nothing else."""
     if path.exists():
         if not force:
             raise FileThereError(_exists(path))
@@ -55,51 +53,25 @@ def checked_folder(path: Path, *, force: bool) -> Path:
 
 @contextmanager
 def written(path: Path, *, force: bool) -> Iterator[Path]:
-    """A draft beside `path`, to be written in the block; it takes the name when the block ends well."""
+    """Yield the path of a draft beside `path`; the draft is renamed to `path` when the block ends without an error."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{secrets.token_hex(6)}-{path.name}")  # the ending says the format
     try:
-        yield draft
-        if force:
-            draft.replace(path)
-        else:
-            _take_name(draft, path)
-    finally:
-        draft.unlink(missing_ok=True)
+        with atomic_file(path, replace=force) as draft:
+            yield draft
+    except FileExistsError:
+        if path.exists() and not force:
+            raise FileThereError(_exists(path)) from None
+        raise
 
 
 @contextmanager
 def written_folder(path: Path, *, force: bool) -> Iterator[Path]:
-    """A folder's name to be filled in the block; with `force` it then takes the place of the earlier one."""
+    """Yield the path of a folder to write; with `force` it then replaces the earlier folder."""
     if not (force and path.exists()):
         yield path
         return
-    token = secrets.token_hex(6)
-    draft, old = (path.with_name(f".{token}-{part}-{path.name}") for part in ("new", "old"))
-    try:
+    with atomic_folder(path, replace=True) as draft:
         yield draft
-        path.rename(old)
-        draft.rename(path)
-    finally:
-        if old.exists() and not path.exists():
-            old.rename(path)
-        for part in (draft, old):
-            shutil.rmtree(part, ignore_errors=True)
-
-
-def _take_name(draft: Path, path: Path) -> None:
-    """Rename, unless somebody was faster: a link is never made over a file."""
-    try:
-        os.link(draft, path)
-    except FileExistsError:
-        pass
-    except OSError:  # disks without hard links
-        if not path.exists():
-            draft.replace(path)
-            return
-    else:
-        return
-    raise FileThereError(_exists(path))
 
 
 def _exists(path: Path) -> str:
@@ -108,6 +80,4 @@ def _exists(path: Path) -> str:
 
 def _check_room(path: Path) -> None:
     """Refuse a place where nothing can be written."""
-    from hushgraph.text_files import check_folder
-
     check_folder(path.absolute().parent, advice="choose another place")

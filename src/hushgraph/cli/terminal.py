@@ -1,4 +1,4 @@
-"""What a command says, and where: results on stdout, everything else on stderr, one JSON object if asked for."""
+"""Output of a command: results on stdout, everything else on stderr; with --json one JSON object on stdout."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from hushgraph.cli.failures import INTERRUPTED, in_options, sentence_of
 
 @dataclass
 class Terminal:
-    """The voice of one command; made by `open_terminal`."""
+    """The output of one command; made by `open_terminal`."""
 
     command: str
     as_json: bool
     quiet: bool
-    stopped: str = "nothing was written"  # what Ctrl-C leaves behind; commands keep it true
-    charged: str = ""  # what was paid for and may be lost, for every failure
+    stopped: str = "nothing was written"  # what Ctrl-C leaves behind; commands update it
+    charged: str = ""  # what was charged and may be lost; added to the text of every failure
     notes: list[str] = field(default_factory=list)
 
     def note(self, text: str) -> None:
-        """A remark beside the result, said once, in the words of the command."""
+        """Print a remark on stderr, once, with options of the command in place of arguments."""
         text = in_options(text, self.command)
         if text in self.notes:
             return
@@ -37,8 +37,8 @@ class Terminal:
         if not self.quiet:
             _print(f"Note: {text}", stderr=True, style="yellow")
 
-    def story(self, words: Mapping[str, str]) -> None:
-        """What was done, one line for each key; nothing if JSON or silence is wanted."""
+    def story(self, lines: Mapping[str, str]) -> None:
+        """Print what was done, one line for each key; nothing with --json or --quiet."""
         if self.as_json or self.quiet:
             return
         from rich.console import Console
@@ -46,17 +46,17 @@ class Terminal:
         from rich.text import Text
 
         console = Console(highlight=False)
-        if not console.is_terminal:  # whoever reads a pipe wants whole lines
-            for name, text in words.items():
+        if not console.is_terminal:  # a reader of a pipe needs whole lines
+            for name, text in lines.items():
                 print(printable(f"{name}: {text}"))
             return
         table = Table.grid(padding=(0, 2))
-        for name, text in words.items():
+        for name, text in lines.items():
             table.add_row(Text(printable(name), style="bold"), Text(printable(text)))
         console.print(table)
 
     def table(self, head: list[str], rows: list[list[str]]) -> None:
-        """Numbers in columns."""
+        """Print numbers in columns; nothing with --json or --quiet."""
         if self.as_json or self.quiet:
             return
         widths = [max(len(row[k]) for row in [head, *rows]) for k in range(len(head))]
@@ -67,12 +67,12 @@ class Terminal:
             print(printable("  ".join(cells).rstrip()))
 
     def result(self, facts: dict[str, Any]) -> None:
-        """The result as one JSON object, if that is wanted."""
+        """Print the result as one JSON object with --json."""
         if self.as_json:
             print(json.dumps({"command": self.command, **_plain(facts), "notes": self.notes}, allow_nan=False))
 
     def fail(self, text: str, code: int, facts: dict[str, Any] | None = None) -> typer.Exit:
-        """The exit to raise after saying why; `facts` go with the error if JSON is wanted."""
+        """Print why the command fails, with --json also `facts`, and return the exit to raise."""
         text = printable("; ".join(filter(None, (text, self.charged))))
         _print(f"hushgraph: {text}", stderr=True, style="red")
         if self.as_json:
@@ -81,9 +81,9 @@ class Terminal:
 
     @contextmanager
     def working(self, text: str, total: float | None = None) -> Iterator[Callable[..., None]]:
-        """Show that something goes on, with the time left if `total` is known.
+        """Show a line while the block runs, with the time left if `total` is known; only on a terminal, and removed at the end.
 
-        Yields what to call with how much is done, and possibly the stage. Only on a terminal, and gone afterwards.
+        Yields a function to call with the amount of work done, and optionally the name of the stage.
         """
         from rich.console import Console
 
@@ -101,21 +101,21 @@ class Terminal:
             TimeRemainingColumn,
         )
 
-        known = (BarColumn(), TaskProgressColumn(), TimeRemainingColumn()) if total else (TimeElapsedColumn(),)
-        columns = SpinnerColumn(), TextColumn("{task.description}", markup=False), *known
+        times = (BarColumn(), TaskProgressColumn(), TimeRemainingColumn()) if total else (TimeElapsedColumn(),)
+        columns = SpinnerColumn(), TextColumn("{task.description}", markup=False), *times
         with Progress(*columns, console=console, transient=True, redirect_stdout=sys.stdout.isatty()) as bar:
             task = bar.add_task(printable(text), total=total)
 
             def show(done: float, stage: str | None = None) -> None:
-                words = text if stage is None else f"{text}: {stage}"
-                bar.update(task, completed=done if total is None else min(done, total), description=printable(words))
+                description = text if stage is None else f"{text}: {stage}"
+                bar.update(task, completed=done if total is None else min(done, total), description=printable(description))
 
             yield show
 
     @contextmanager
     def watching(self, text: str, *, stages: bool = False) -> Iterator[None]:
-        """`working`, with the time left, and possibly the stage, as told by the work itself."""
-        from hushgraph.progress import watching
+        """Show a line as `working` does, with the time left, and with `stages` the stage, as the estimators report them."""
+        from hushgraph._progress import watching
 
         with self.working(text, total=1.0) as show, watching(lambda share, what: show(share, what if stages else None)):
             yield
@@ -123,13 +123,13 @@ class Terminal:
 
 @contextmanager
 def open_terminal(command: str, *, as_json: bool, quiet: bool) -> Iterator[Terminal]:
-    """A terminal for the command inside; its errors become one sentence on stderr and an exit code, warnings become notes."""
+    """Yield the terminal of a command; an error in the block becomes one sentence on stderr and an exit code, a warning a note."""
     terminal = Terminal(command, as_json, quiet)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a terminal without ² or © is no reason to fail
+            stream.reconfigure(errors="replace")  # a character that the terminal lacks, such as ² or ©, is no reason to fail
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # those of other packages may quote values
+        warnings.simplefilter("ignore")  # warnings of other packages may quote values
         warnings.filterwarnings("always", category=UserWarning, module=r"hushgraph(\.|$)")
         warnings.showwarning = lambda message, *_, **__: terminal.note(message.args[0])
         try:
@@ -146,7 +146,7 @@ def open_terminal(command: str, *, as_json: bool, quiet: bool) -> Iterator[Termi
 
 
 def printable(text: str) -> str:
-    """Text that cannot steer a terminal: control characters become question marks."""
+    """Return text with question marks in place of control characters, which could change the terminal."""
     return "".join(letter if letter.isprintable() or letter == "\n" else "?" for letter in text)
 
 
@@ -162,7 +162,7 @@ def _print(text: str, *, stderr: bool, style: str) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """For JSON: NumPy's numbers and paths as plain ones, what is not finite as null."""
+    """Return a value for JSON: NumPy numbers and paths as plain values, numbers that are not finite as None."""
     if isinstance(value, Mapping):
         return {str(name): _plain(part) for name, part in value.items()}
     if isinstance(value, list | tuple):

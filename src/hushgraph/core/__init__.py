@@ -1,8 +1,13 @@
-"""The compiled loops (`_loops`, made of the C++ sources beside this file) and the number of threads they use. They know arrays, no graphs."""
+"""The compiled loops (`_loops`, built from the C++ sources in this folder) and the number of their threads.
+
+The loops work on arrays and know nothing about graphs.
+"""
 
 from __future__ import annotations
 
 import atexit
+
+import lazy_loader
 
 from hushgraph._errors import MissingPackageError
 
@@ -15,9 +20,9 @@ except ImportError as error:
     )
     raise MissingPackageError(_msg) from error
 
-from hushgraph.core.threads import processors, thread_count, use_threads
+from hushgraph.core.threads import processors
 
 _loops.set_processors(processors())
 atexit.register(_loops.close)
 
-__all__ = ["_loops", "processors", "thread_count", "use_threads"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,4 +1,4 @@
-// Views of NumPy arrays, and memory that becomes one.
+// Views of NumPy arrays, and arrays that C++ allocates and Python receives.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,8 @@ namespace hushgraph {
 
 using Index = std::int64_t;
 
-// A pointer with a shape. Rows may lie apart, as in a slice of a larger array; numbers along the last axis are adjacent.
+// A view: a pointer, a shape and strides. Rows may be apart, as in a slice of a larger array; numbers along the last axis are
+// adjacent.
 template <typename T, int N> struct Array {
     T* data = nullptr;
     Index shape[N] = {};
@@ -63,16 +64,16 @@ template <typename T, int N> struct Array {
     }
 
     T* begin() const {
-        static_assert(N == 1, "only vectors are walked through");
+        static_assert(N == 1, "only vectors have iterators");
         return data;
     }
     T* end() const { return data + shape[0]; }
 
   private:
-    // Builds with sanitizers end here, since those see only what lies outside of a whole array.
+    // Stops a build with sanitizers at a wrong index. The sanitizers alone detect only an access outside the whole array.
     void check([[maybe_unused]] Index i, [[maybe_unused]] int axis) const {
 #if defined(HUSHGRAPH_CHECKED)
-        if (i < 0 || i >= std::max<Index>(shape[axis], 1)) {  // 0 is where an empty one would begin
+        if (i < 0 || i >= std::max<Index>(shape[axis], 1)) {  // index 0 of an empty axis is allowed: it gives the start address
             std::fprintf(stderr, "index %lld of axis %d of size %lld\n", static_cast<long long>(i), axis,
                          static_cast<long long>(shape[axis]));
             std::abort();
@@ -85,13 +86,13 @@ template <typename T> using Vector = Array<T, 1>;
 template <typename T> using Matrix = Array<T, 2>;
 template <typename T> using Cube = Array<T, 3>;
 
-// An argument that may be None: then `data` is null.
+// A view that may be absent: the argument None gives a null `data`.
 template <typename T, int N> struct Optional : Array<T, N> {
     explicit operator bool() const { return this->data != nullptr; }
 };
 
-// Memory of its own, not initialised unless made by `zeros` or `filled`. Returned to Python it becomes a NumPy array, without a
-// copy.
+// An array that owns its memory. Only `zeros` and `filled` initialize the numbers. As a result for Python it becomes a NumPy array
+// without a copy.
 template <typename T, int N = 1> class Owned : public Array<T, N> {
   public:
     Owned() { allocate(false); }
@@ -100,15 +101,15 @@ template <typename T, int N = 1> class Owned : public Array<T, N> {
         allocate(false);
     }
     template <typename... Sizes> static Owned zeros(Sizes... sizes) {
-        Owned made(Unallocated{});
-        made.set_shape(sizes...);
-        made.allocate(true);
-        return made;
+        Owned array(Unallocated{});
+        array.set_shape(sizes...);
+        array.allocate(true);
+        return array;
     }
     template <typename... Sizes> static Owned filled(T value, Sizes... sizes) {
-        Owned made(sizes...);
-        for (Index i = 0; i < made.count(); i++) made.data[i] = value;
-        return made;
+        Owned array(sizes...);
+        for (Index i = 0; i < array.count(); i++) array.data[i] = value;
+        return array;
     }
 
     Owned(Owned&& other) noexcept : Array<T, N>(other) { other.data = nullptr; }
@@ -126,14 +127,14 @@ template <typename T, int N = 1> class Owned : public Array<T, N> {
         return product;
     }
 
-    // Give the memory up to whoever frees it.
+    // Returns the memory; the caller must free it.
     T* release() {
         T* memory = this->data;
         this->data = nullptr;
         return memory;
     }
 
-    // Only the first rows; memory that is no longer needed is given back.
+    // Returns the array cut to its first rows; frees the rest of the memory.
     Owned&& shortened(Index rows) && {
         this->shape[0] = rows;
         const std::size_t bytes = static_cast<std::size_t>(count()) * sizeof(T);
@@ -141,7 +142,7 @@ template <typename T, int N = 1> class Owned : public Array<T, N> {
         return std::move(*this);
     }
 
-    // Room for more rows; what is there stays.
+    // Allocates memory for more rows and keeps the old ones.
     void grow(Index rows) {
         this->shape[0] = rows;
         void* larger = std::realloc(this->data, static_cast<std::size_t>(count()) * sizeof(T));
@@ -154,12 +155,12 @@ template <typename T, int N = 1> class Owned : public Array<T, N> {
     explicit Owned(Unallocated) {}
 
     template <typename... Sizes> void set_shape(Sizes... sizes) {
-        const Index given[] = {static_cast<Index>(sizes)...};
+        const Index lengths[] = {static_cast<Index>(sizes)...};
         Index stride = 1;
         for (int axis = N - 1; axis >= 0; axis--) {
-            this->shape[axis] = given[axis];
+            this->shape[axis] = lengths[axis];
             this->strides[axis] = stride;
-            stride *= given[axis];
+            stride *= lengths[axis];
         }
     }
 
@@ -169,7 +170,7 @@ template <typename T, int N = 1> class Owned : public Array<T, N> {
         if (!memory) throw std::bad_alloc();
         this->data = static_cast<T*>(memory);
 #if defined(__linux__)
-        constexpr std::size_t large = std::size_t(1) << 22, page = 4096;  // as NumPy does: large arrays on large pages
+        constexpr std::size_t large = std::size_t(1) << 22, page = 4096;  // like NumPy: large arrays use large pages
         if (bytes >= large) {
             const std::size_t offset = page - reinterpret_cast<std::uintptr_t>(memory) % page;
             madvise(static_cast<char*>(memory) + offset, bytes - offset, MADV_HUGEPAGE);
@@ -177,5 +178,41 @@ template <typename T, int N = 1> class Owned : public Array<T, N> {
 #endif
     }
 };
+
+// A list of integers, or of rows of COLUMNS integers, that grows at its end.
+template <int COLUMNS> class GrowingList {
+    static constexpr int AXES = COLUMNS > 1 ? 2 : 1;
+
+  public:
+    Index count = 0;
+
+    template <typename... Values> void append(Values... values) {
+        static_assert(sizeof...(Values) == COLUMNS, "one value for each column");
+        if (count == rows_.size()) rows_.grow(2 * count + 16);
+        const Index row[] = {values...};
+        std::copy(row, row + COLUMNS, rows_.data + COLUMNS * count++);
+    }
+
+    // Returns the appended rows; the list must not be used afterwards.
+    Owned<Index, AXES> take() { return std::move(rows_).shortened(count); }
+
+  private:
+    static Owned<Index, AXES> empty() {
+        if constexpr (COLUMNS > 1)
+            return Owned<Index, AXES>(0, COLUMNS);
+        else
+            return Owned<Index, AXES>(0);
+    }
+    Owned<Index, AXES> rows_ = empty();
+};
+
+// Turns the size of each group k, counts[k + 1], into the start of the group, in place (counts[0] is 0, and the last entry becomes
+// the number of all members); returns a copy of the starts, for the caller to advance while it fills the groups.
+inline Owned<Index> start_groups(Vector<Index> counts) {
+    for (Index k = 0; k + 1 < counts.size(); k++) counts[k + 1] += counts[k];
+    Owned<Index> next(counts.size());
+    std::copy(counts.begin(), counts.end(), next.begin());
+    return next;
+}
 
 }  // namespace hushgraph

@@ -1,5 +1,5 @@
-// The loops of the file HUSHGRAPH_LOOPS, compiled for every processor and for those with AVX2 (`levels.h`). Included once for each
-// such file, so without a guard.
+// Compiles the loops of the file HUSHGRAPH_LOOPS twice: for every processor, and for processors with AVX2 (`levels.h`). This header
+// has no include guard, because it is included once for each file of loops.
 namespace base {
 #include HUSHGRAPH_LOOPS
 }  // namespace base

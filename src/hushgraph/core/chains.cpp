@@ -1,20 +1,19 @@
-// Chains: the fused lasso along one, and depth-first orders that turn a graph into one (`chains.py`).
+// Chains: the fused lasso on a chain, and depth-first orders that turn a graph into a chain (`chains.py`).
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "python.h"
+#include "splitmix.h"
 #include "threads.h"
 
 namespace hushgraph {
 namespace {
 
-constexpr Index STEPS = 65536;  // of a loop between two looks for signals
-
 // ---- the fused lasso --------------------------------------------------------------------------------------------
 
-// A problem: values y with weights w, or 1 each; edges of weights e, or 1 each. `bound` is what no edge can ever carry, and
-// `center` what is taken from y before sums are.
+// A fused lasso problem: values y, node weights w and edge weights e; absent weights are 1. No edge can carry more than `bound`.
+// `center` is subtracted from y before the summation, for accuracy.
 struct Chain {
     Vector<const double> y;
     Optional<const double, 1> w, e;
@@ -23,60 +22,62 @@ struct Chain {
 
 template <bool WEIGHTED> double node_weight(const Chain& chain, Index i) { return WEIGHTED ? chain.w[i] : 1.0; }
 
-// penalty e_i, but no more than can matter; an edge of weight 0 has no effect even at an infinite penalty.
+// Returns penalty e_i, at most `bound`. An edge of weight 0 has no effect even if the penalty is infinite.
 template <bool WEIGHTED> double edge_limit(const Chain& chain, Index i) {
     if (!WEIGHTED) return std::min(chain.penalty, chain.bound);
     return chain.e[i] > 0 ? std::min(chain.penalty * chain.e[i], chain.bound) : 0.0;
 }
 
-// Where the derivative bends, and by how much its slope and its height at 0 grow there, by ascending place. Knots come and go at
-// both ends; few of all that ever were are there at a time.
+// The knots of the derivative, a piecewise linear function: positions in ascending order, and the increases of the slope and of the
+// height at 0. Knots are added and removed at both ends; only few of all knots exist at the same time.
 struct Knots {
-    explicit Knots(Index room) : places(room), slopes(room), heights(room) {}
+    explicit Knots(Index room) : positions(room), slopes(room), heights(room) {}
 
-    // Moves knots first .. last - 1 to the middle, of more room if they fill half of it; returns by how much their numbers grow.
+    // Moves the knots first .. last - 1 to the middle of the arrays, which grow if the knots fill more than a quarter. Returns the
+    // shift of the knot numbers.
     Index center(Index first, Index last) {
-        const Index room = std::max(places.size(), 4 * (last - first)), shift = (room - (last - first)) / 2 - first;
+        const Index room = std::max(positions.size(), 4 * (last - first)), shift = (room - (last - first)) / 2 - first;
         Knots moved(room);
-        std::copy(places.data + first, places.data + last, moved.places.data + first + shift);
+        std::copy(positions.data + first, positions.data + last, moved.positions.data + first + shift);
         std::copy(slopes.data + first, slopes.data + last, moved.slopes.data + first + shift);
         std::copy(heights.data + first, heights.data + last, moved.heights.data + first + shift);
         std::swap(*this, moved);
         return shift;
     }
 
-    Owned<double> places, slopes, heights;
+    Owned<double> positions, slopes, heights;
 };
 
-// For each node but the last the values between which it equals its successor; returns the best value of the last.
+// Writes for each node except the last the interval of values for which the next node has the same value; returns the best value of
+// the last node.
 //
-// Left knots add slope and right ones take it away again, so beyond all of them only the present node's own slope is left.
-// (Compilers make a faster loop of it where it is a function of its own.)
+// Knots on the left add slope and knots on the right subtract it, so outside of all knots the slope is the weight of the present
+// node. The function is not inlined because compilers then produce a faster loop.
 template <bool NODES, bool EDGES>
 __attribute__((noinline)) double follow(const Chain& chain, Vector<double> low, Vector<double> high) {
     const Index n = chain.y.size();
     const double center = chain.center, same = edge_limit<false>(chain, 0);
     const double* y = chain.y.data;
     Knots knots(std::min<Index>(2 * n + 2, 1024));
-    double *places = knots.places.data, *slopes = knots.slopes.data, *heights = knots.heights.data;
-    Index left = knots.places.size() / 2, right = left - 1;
-    double before = 0.0;
+    double *positions = knots.positions.data, *slopes = knots.slopes.data, *heights = knots.heights.data;
+    Index left = knots.positions.size() / 2, right = left - 1;
+    double previous_limit = 0.0;
     for (Index i = 0; i < n; i++) {
-        if (i % STEPS == 0) look_for_signals();
-        const double own = node_weight<NODES>(chain, i), at = own * (y[i] - center);
+        if (i % STEPS_PER_CHECK == 0) check_signals();
+        const double weight = node_weight<NODES>(chain, i), weighted_y = weight * (y[i] - center);
         const double limit = i == n - 1 ? 0.0 : EDGES ? edge_limit<EDGES>(chain, i) : same;
-        double slope = own, height = -at - before;
-        while (left <= right && slope * places[left] + height <= -limit) {
+        double slope = weight, height = -weighted_y - previous_limit;
+        while (left <= right && slope * positions[left] + height <= -limit) {
             slope += slopes[left];
             height += heights[left];
             left++;
         }
-        if (left > right) slope = own, height = before - at;
+        if (left > right) slope = weight, height = previous_limit - weighted_y;
         const double lowest = (-limit - height) / slope;
         low[i] = lowest;
         if (i == n - 1) break;
-        double slope_above = own, height_above = before - at;
-        while (right >= left && slope_above * places[right] + height_above >= limit) {
+        double slope_above = weight, height_above = previous_limit - weighted_y;
+        while (right >= left && slope_above * positions[right] + height_above >= limit) {
             slope_above -= slopes[right];
             height_above -= heights[right];
             right--;
@@ -84,33 +85,34 @@ __attribute__((noinline)) double follow(const Chain& chain, Vector<double> low, 
         if (right < left) slope_above = slope, height_above = height;
         const double highest = std::max(lowest, (limit - height_above) / slope_above);
         high[i] = highest;
-        if (__builtin_expect(left == 0 || right + 1 == knots.places.size(), 0)) {
+        if (__builtin_expect(left == 0 || right + 1 == knots.positions.size(), 0)) {
             const Index shift = knots.center(left, right + 1);
             left += shift, right += shift;
-            places = knots.places.data, slopes = knots.slopes.data, heights = knots.heights.data;
+            positions = knots.positions.data, slopes = knots.slopes.data, heights = knots.heights.data;
         }
-        left--, right++, before = limit;
-        places[left] = lowest, slopes[left] = slope, heights[left] = height + limit;
-        places[right] = highest, slopes[right] = -slope_above, heights[right] = limit - height_above;
+        left--, right++, previous_limit = limit;
+        positions[left] = lowest, slopes[left] = slope, heights[left] = height + limit;
+        positions[right] = highest, slopes[right] = -slope_above, heights[right] = limit - height_above;
     }
     return low[n - 1];
 }
 
-// Each piece's mean plus what the jumps at its ends pull; summed from its first value, so that nothing far away costs digits.
-// Returns how many pieces have another value than the one before.
+// Writes the value of each piece into x: the mean of y, shifted by the pulls of the jumps at both ends. Sums are relative to the
+// first value of the piece, so that a large offset costs no digits. Returns the number of pieces; adjacent pieces of equal value
+// count once.
 template <bool NODES> Index fill_pieces(const Chain& chain, Vector<const double> pull, Vector<double> x) {
     Index first = 0;
-    double total = 0.0, weight = 0.0, before = 0.0;
+    double total = 0.0, total_weight = 0.0, previous_pull = 0.0;
     Index pieces = 1;
     for (Index i = 0; i < chain.y.size(); i++) {
-        const double own = node_weight<NODES>(chain, i);
-        total += own * (chain.y[i] - chain.y[first]);
-        weight += own;
+        const double weight = node_weight<NODES>(chain, i);
+        total += weight * (chain.y[i] - chain.y[first]);
+        total_weight += weight;
         if (!std::isnan(pull[i])) {
-            const double value = chain.y[first] + (total + pull[i] - before) / weight;
+            const double value = chain.y[first] + (total + pull[i] - previous_pull) / total_weight;
             pieces += first > 0 && value != x[first - 1];
             std::fill(&x[first], &x[i] + 1, value);
-            first = i + 1, total = 0.0, weight = 0.0, before = pull[i];
+            first = i + 1, total = 0.0, total_weight = 0.0, previous_pull = pull[i];
         }
     }
     return pieces;
@@ -119,11 +121,11 @@ template <bool NODES> Index fill_pieces(const Chain& chain, Vector<const double>
 // Writes the minimizer into x; returns the number of pieces of equal value.
 template <bool NODES, bool EDGES> Index minimize(const Chain& chain, Vector<double> x) {
     const Index n = chain.y.size();
-    Owned<double> pull(n);  // how far the jump after a node pulls it up; NaN where there is none
+    Owned<double> pull(n);  // the upward pull of the jump after each node; NaN if there is no jump
     double last = follow<NODES, EDGES>(chain, x, pull);
     pull[n - 1] = 0.0;
     for (Index i = n - 2; i >= 0; i--) {
-        if (i % STEPS == 0) look_for_signals();
+        if (i % STEPS_PER_CHECK == 0) check_signals();
         const double low = x[i], high = pull[i];
         if (last > high) {
             last = high;
@@ -138,7 +140,7 @@ template <bool NODES, bool EDGES> Index minimize(const Chain& chain, Vector<doub
     return fill_pieces<NODES>(chain, pull, x);
 }
 
-// The same for any problem.
+// Writes the minimizer of any problem into x, also of trivial ones; returns the number of pieces of equal value.
 Index solve(const Chain& chain, Vector<double> x) {
     const Index n = chain.y.size();
     if (n == 0) return 0;
@@ -152,31 +154,31 @@ Index solve(const Chain& chain, Vector<double> x) {
     return pieces;
 }
 
-// The minimizer for each penalty, a row of `out` each.
+// Writes the minimizer for each penalty into a row of `out`.
 void solve_chains(Vector<const double> y, Optional<const double, 1> w, Optional<const double, 1> e, Vector<const double> penalties,
                   double bound, double center, Matrix<double> out) {
     parallel_for(penalties.size(), penalties.size() * y.size(),
                  [&](Index p) { solve({y, w, e, penalties[p], bound, center}, out[p]); });
 }
 
-// The mean over the orders of the minimizers along each, in node order, into `out`; returns the mean number of pieces.
+// Writes the mean of the minimizers along all orders into `out`, in node order; returns the mean number of pieces.
 double average_orders(Vector<const double> y, Matrix<const Index> orders, Optional<const double, 1> w, double penalty, double bound,
                       double center, Vector<double> out) {
     const Index n = y.size();
-    Owned<double> ordered(n), weights(w ? n : 0), chain(n);
+    Owned<double> ordered_y(n), weights(w ? n : 0), minimizer(n);
     Index pieces = 0;
     std::fill(out.begin(), out.end(), 0.0);
     for (Index k = 0; k < orders.size(); k++) {
-        look_for_signals();
+        check_signals();
         const Vector<const Index> order = orders[k];
-        for (Index i = 0; i < n; i++) ordered[i] = y[order[i]];
-        Optional<const double, 1> along;
+        for (Index i = 0; i < n; i++) ordered_y[i] = y[order[i]];
+        Optional<const double, 1> ordered_w;
         if (w) {
             for (Index i = 0; i < n; i++) weights[i] = w[order[i]];
-            static_cast<Vector<const double>&>(along) = weights;
+            static_cast<Vector<const double>&>(ordered_w) = weights;
         }
-        pieces += solve({ordered, along, {}, penalty, bound, center}, chain);
-        for (Index i = 0; i < n; i++) out[order[i]] += chain[i];
+        pieces += solve({ordered_y, ordered_w, {}, penalty, bound, center}, minimizer);
+        for (Index i = 0; i < n; i++) out[order[i]] += minimizer[i];
     }
     const double count = static_cast<double>(orders.size());
     if (orders.size() > 1)
@@ -184,7 +186,7 @@ double average_orders(Vector<const double> y, Matrix<const Index> orders, Option
     return static_cast<double>(pieces) / count;
 }
 
-// The same; the only loop on this thread.
+// Calls `average_orders` as a loop of one step, so that it can check for signals.
 double mean_of_chains(Vector<const double> y, Matrix<const Index> orders, Optional<const double, 1> w, double penalty, double bound,
                       double center, Vector<double> out) {
     double pieces = 0.0;
@@ -198,8 +200,8 @@ double squared_distance(Vector<const double> x, Vector<const double> y) {
     return sum;
 }
 
-// scores (penalties, 3): the squared distance of the mean over the orders from y, its mean number of pieces, and the squared
-// distance from `truth` if there is one.
+// Writes the scores (penalties, 3) of the mean over all orders: the squared distance from y, the mean number of pieces, and the
+// squared distance from `truth` if it is given.
 void score_chains(Vector<const double> y, Matrix<const Index> orders, Optional<const double, 1> w, Optional<const double, 1> truth,
                   Vector<const double> penalties, double bound, double center, Matrix<double> scores) {
     parallel_for(penalties.size(), penalties.size() * y.size(), [&](Index p) {
@@ -212,26 +214,26 @@ void score_chains(Vector<const double> y, Matrix<const Index> orders, Optional<c
 
 // ---- depth-first search -----------------------------------------------------------------------------------------
 
-// Nodes in the order in which a depth-first search from the roots first meets them; neighbors are tried in the order of `indices`.
+// Returns the nodes in the order of a depth-first search from the roots. The search tries neighbors in the order of `indices`.
 template <typename I> Owned<Index> depth_first(Vector<const I> indptr, Vector<const I> indices, Vector<const Index> roots) {
     const Index n = indptr.size() - 1;
     Owned<Index> order(n);
-    Owned<I> stack(n), ahead(n);
+    Owned<I> stack(n), next_entry(n);
     Owned<bool> met = Owned<bool>::zeros(n);
-    std::copy(indptr.begin(), indptr.end() - 1, ahead.begin());
+    std::copy(indptr.begin(), indptr.end() - 1, next_entry.begin());
     Interrupts interrupts;
-    Index count = 0, steps = 0;
+    Index count = 0;
     for (const Index root : roots) {
         if (met[root]) continue;
         met[root] = true;
         order[count++] = root;
         stack[0] = static_cast<I>(root);
-        for (Index depth = 1; depth > 0; steps++) {
-            if (steps % STEPS == 0) interrupts.look();
+        for (Index depth = 1; depth > 0;) {
+            interrupts.advance(1);
             const I node = stack[depth - 1], end = indptr[node + 1];
-            I next = ahead[node];
+            I next = next_entry[node];
             while (next < end && met[indices[next]]) next++;
-            ahead[node] = next;
+            next_entry[node] = next;
             if (next == end) {
                 depth--;
                 continue;
@@ -245,18 +247,16 @@ template <typename I> Owned<Index> depth_first(Vector<const I> indptr, Vector<co
     return order;
 }
 
-// Puts values[indptr[i]] .. values[indptr[i + 1] - 1] into random order, for each i (Fisher-Yates over SplitMix64).
+// Shuffles values[indptr[i]] .. values[indptr[i + 1] - 1] for each i (Fisher-Yates with SplitMix64).
 template <typename I> void shuffle_stretches(Vector<const I> indptr, Vector<I> values, std::uint64_t seed) {
     Interrupts interrupts;
     std::uint64_t state = seed;
     for (Index row = 0; row + 1 < indptr.size(); row++) {
-        if (row % STEPS == 0) interrupts.look();
+        interrupts.check_at(row);
         I* const stretch = values.data + indptr[row];
         for (Index length = indptr[row + 1] - indptr[row]; length > 1; length--) {
-            state += 0x9E3779B97F4A7C15;
-            std::uint64_t z = (state ^ (state >> 30)) * 0xBF58476D1CE4E5B9;
-            z = (z ^ (z >> 27)) * 0x94D049BB133111EB;
-            const std::uint64_t draw = ((z ^ (z >> 31)) >> 32) * static_cast<std::uint64_t>(length) >> 32;
+            state += SPLITMIX_STEP;
+            const std::uint64_t draw = (splitmix_output(state) >> 32) * static_cast<std::uint64_t>(length) >> 32;
             std::swap(stretch[length - 1], stretch[draw]);
         }
     }

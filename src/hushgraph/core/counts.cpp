@@ -1,4 +1,4 @@
-// Likelihoods on a grid against distributions on it (`counts.py`).
+// Likelihoods of nodes and prior distributions, on a grid of values (`counts.py`).
 #include <algorithm>
 #include <cmath>
 
@@ -10,11 +10,11 @@
 namespace hushgraph {
 namespace {
 
-constexpr Index RANGE = 256;  // nodes that a thread takes at a time
-constexpr Index GROUP = 8;    // nodes added up side by side, so that no sum waits for itself
+constexpr Index RANGE = 256;  // nodes that a thread processes at a time
+constexpr Index GROUP = 8;    // nodes whose sums are computed together, so that no addition waits for the one before
 
-// The likelihood of node i is values[starts[i]] .. values[starts[i + 1] - 1], at the grid points from first[i] on. Its prior is
-// (1 - share[i]) table[low[i]] + share[i] table[low[i] + 1].
+// Node i has the likelihood values[starts[i]] .. values[starts[i + 1] - 1] at the grid points first[i], first[i] + 1, ..., and the
+// prior (1 - share[i]) table[low[i]] + share[i] table[low[i] + 1].
 struct Nodes {
     Vector<const double> values;
     Vector<const Index> starts, first;
@@ -32,52 +32,49 @@ struct Nodes {
 #define HUSHGRAPH_LOOPS "counts.inc"
 #include "both_levels.h"
 
-// body(first, last) for ranges of nodes, on several threads if they have enough values.
-template <typename F> void for_nodes(Index n, Index n_values, F&& body) {
-    parallel_for((n + RANGE - 1) / RANGE, n_values, [&](Index k) { body(k * RANGE, std::min(n, (k + 1) * RANGE)); });
-}
-
-// exp(-(y - f)^2 / 2 sigma^2) over its largest value for f >= 0, at the grid points of each node.
+// Returns exp(-(y - f)^2 / 2 sigma^2), divided by its largest value for f >= 0, at the grid points f of each node.
 Owned<double> likelihood_values(Vector<const double> y, Vector<const double> sigma, Vector<const double> grid,
                                 Vector<const Index> first, Vector<const Index> starts) {
     Owned<double> values(starts[starts.size() - 1]);
-    for_nodes(y.size(), values.size(), [&](Index lo, Index hi) {
+    const auto fill = [&](Index lo, Index hi) {
         for (Index i = lo; i < hi; i++) {
             const double below = y[i] - std::max(y[i], 0.0), best = below * below, scale = 2 * (sigma[i] * sigma[i]);
             for (Index p = starts[i]; p < starts[i + 1]; p++) {
-                const double apart = y[i] - grid[first[i] + p - starts[i]];
-                values[p] = std::exp((best - apart * apart) / scale);
+                const double difference = y[i] - grid[first[i] + p - starts[i]];
+                values[p] = std::exp((best - difference * difference) / scale);
             }
         }
-    });
+    };
+    parallel_ranges(y.size(), values.size(), fill, RANGE);
     return values;
 }
 
-// The sum over the grid of likelihood times prior, for each node.
+// Returns the sum over the grid of likelihood times prior, for each node.
 Owned<double> sum_evidence(Vector<const double> values, Vector<const Index> starts, Vector<const Index> first,
                            Matrix<const double> table, Vector<const Index> low, Vector<const double> share) {
     const Nodes nodes{values, starts, first, table, low, share};
     Owned<double> out(nodes.count());
-    for_nodes(nodes.count(), values.size(), [&](Index lo, Index hi) {
+    const auto fill = [&](Index lo, Index hi) {
         Owned<double, 2> masses(GROUP, table.shape[1]);
         HUSHGRAPH_LEVEL(put_evidence)(nodes, lo, hi, masses, out);
-    });
+    };
+    parallel_ranges(nodes.count(), values.size(), fill, RANGE);
     return out;
 }
 
-// (3, n): likelihood times prior summed over the grid, against 1, f and f^2.
+// Returns the sums over the grid of likelihood times prior times 1, f and f^2, (3, n).
 Owned<double, 2> sum_moments(Vector<const double> values, Vector<const Index> starts, Vector<const Index> first,
                              Vector<const double> grid, Matrix<const double> table, Vector<const Index> low,
                              Vector<const double> share) {
     const Nodes nodes{values, starts, first, table, low, share};
     Owned<double, 2> out(3, nodes.count());
-    for_nodes(nodes.count(), values.size(), [&](Index lo, Index hi) {
+    const auto fill = [&](Index lo, Index hi) {
         for (Index i = lo; i < hi; i++) {
-            const double *likelihood = nodes.likelihood(i), *here = nodes.lower(i), *there = nodes.upper(i), *f = &grid[first[i]];
+            const double *likelihood = nodes.likelihood(i), *lower = nodes.lower(i), *upper = nodes.upper(i), *f = &grid[first[i]];
             const double w = share[i];
             double one = 0.0, mean = 0.0, square = 0.0;
             for (Index p = 0; p < nodes.size(i); p++) {
-                const double mass = likelihood[p] * ((1 - w) * here[p] + w * there[p]);
+                const double mass = likelihood[p] * ((1 - w) * lower[p] + w * upper[p]);
                 one += mass;
                 mean += mass * f[p];
                 square += mass * (f[p] * f[p]);
@@ -86,12 +83,13 @@ Owned<double, 2> sum_moments(Vector<const double> values, Vector<const Index> st
             out(1, i) = mean;
             out(2, i) = square;
         }
-    });
+    };
+    parallel_ranges(nodes.count(), values.size(), fill, RANGE);
     return out;
 }
 
-// How many nodes each point of each distribution stands for, over its mass. Nodes that are `plain`, or of no more than the least
-// evidence, do not count.
+// Returns the expected number of nodes at each point of each distribution, divided by the mass of the point. Nodes that are
+// `plain`, and nodes whose evidence is at most `least`, are left out.
 Owned<double, 2> count_expected(Vector<const double> values, Vector<const Index> starts, Vector<const Index> first,
                                 Matrix<const double> table, Vector<const Index> low, Vector<const double> share,
                                 Vector<const bool> plain, double least) {

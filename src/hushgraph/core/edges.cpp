@@ -1,4 +1,4 @@
-// From pairs of node numbers to the rows of a symmetric matrix, in linear time (`symmetric.py`).
+// Conversion of pairs of node numbers to the rows of a symmetric matrix, in linear time (`symmetric.py`).
 #include "python.h"
 
 #include <algorithm>
@@ -10,29 +10,28 @@ namespace {
 
 template <typename I> using Rows = std::tuple<Owned<Index>, Owned<I>, Owned<double>>;
 
-// Rows of both ends of every edge, neighbours in the order given: (starts, neighbours, weights). Self-loops and edges of weight 0
-// are left out. `weights` is empty where edges have none, and so is the result.
+// Returns the rows (starts, neighbours, weights) of a graph. Each edge is in the rows of both ends; the neighbours of a row are in
+// the order of the pairs. Self-loops and edges of weight 0 are left out. Empty `weights` mean a graph without weights; the result
+// then has none either.
 template <typename I> Rows<I> rows_of_pairs(Matrix<const Index> pairs, Vector<const double> weights, Index n) {
     const bool weighted = weights.size() > 0;
-    const auto is_kept = [&](Index k) { return pairs(k, 0) != pairs(k, 1) && (!weighted || weights[k] > 0); };
+    const auto is_valid = [&](Index k) { return pairs(k, 0) != pairs(k, 1) && (!weighted || weights[k] > 0); };
     Interrupts interrupts;
     Owned<Index> starts = Owned<Index>::zeros(n + 1);
     for (Index k = 0; k < pairs.size(); k++) {
-        if (k % 65536 == 0) interrupts.look();
-        if (is_kept(k)) {
+        interrupts.check_at(k);
+        if (is_valid(k)) {
             starts[pairs(k, 0) + 1]++;
             starts[pairs(k, 1) + 1]++;
         }
     }
-    for (Index i = 0; i < n; i++) starts[i + 1] += starts[i];
-    Owned<Index> place(n);
-    std::copy(starts.begin(), starts.end() - 1, place.begin());
+    Owned<Index> next = start_groups(starts);
     Owned<I> neighbours(starts[n]);
     Owned<double> data(weighted ? starts[n] : 0);
     for (Index k = 0; k < pairs.size(); k++) {
-        if (k % 65536 == 0) interrupts.look();
-        if (!is_kept(k)) continue;
-        const Index a = pairs(k, 0), b = pairs(k, 1), at_a = place[a]++, at_b = place[b]++;
+        interrupts.check_at(k);
+        if (!is_valid(k)) continue;
+        const Index a = pairs(k, 0), b = pairs(k, 1), at_a = next[a]++, at_b = next[b]++;
         neighbours[at_a] = static_cast<I>(b);
         neighbours[at_b] = static_cast<I>(a);
         if (weighted) data[at_a] = data[at_b] = weights[k];
@@ -40,30 +39,30 @@ template <typename I> Rows<I> rows_of_pairs(Matrix<const Index> pairs, Vector<co
     return {std::move(starts), std::move(neighbours), std::move(data)};
 }
 
-// The same rows, which are those of a symmetric matrix, with ascending neighbours; equal ones in the order given.
+// Returns the rows of a symmetric matrix with ascending neighbours; equal neighbours keep their order.
 template <typename I> std::tuple<Owned<I>, Owned<double>> sort_symmetric(Vector<const Index> starts, Vector<const I> neighbours,
                                                                          Vector<const double> data) {
     const Index n = starts.size() - 1;
-    Owned<Index> place(n);
-    std::copy(starts.begin(), starts.end() - 1, place.begin());
-    Owned<I> mirror(neighbours.size());
-    Owned<double> moved(data.size());
+    Owned<Index> next(n);
+    std::copy(starts.begin(), starts.end() - 1, next.begin());
+    Owned<I> sorted(neighbours.size());
+    Owned<double> sorted_data(data.size());
     Interrupts interrupts;
     for (Index i = 0; i < n; i++) {
-        if (i % 65536 == 0) interrupts.look();
+        interrupts.check_at(i);
         for (Index k = starts[i]; k < starts[i + 1]; k++) {
-            const Index at = place[neighbours[k]]++;
-            mirror[at] = static_cast<I>(i);
-            if (data.size()) moved[at] = data[k];
+            const Index at = next[neighbours[k]]++;  // entry (j, i), the mirror image of (i, j)
+            sorted[at] = static_cast<I>(i);
+            if (data.size()) sorted_data[at] = data[k];
         }
     }
-    return {std::move(mirror), std::move(moved)};
+    return {std::move(sorted), std::move(sorted_data)};
 }
 
 enum Merging : Index { REFUSE_UNEQUAL = 0, SUM = 1, MAXIMUM = 2 };
 
-// Makes entries that were given twice one, in place: (number left, 0, 0, 0, 0), or (-1, row, column, its two weights) where weights
-// differ and that is refused.
+// Merges equal entries of each row, in place. Returns (number of remaining entries, 0, 0, 0, 0), or (-1, row, column, two weights)
+// if REFUSE_UNEQUAL meets an entry with two different weights.
 template <typename I> std::tuple<Index, Index, Index, double, double> merge_entries(Vector<Index> starts, Vector<I> neighbours,
                                                                                     Vector<double> data, Index merging) {
     const bool weighted = data.size() > 0;

@@ -1,4 +1,4 @@
-// Total variation on a graph by maximum flows (`total_variation.py`).
+// Total variation denoising on a graph by maximum flows (`total_variation.py`).
 #include <algorithm>
 
 #include "python.h"
@@ -7,10 +7,8 @@
 namespace hushgraph {
 namespace {
 
-constexpr Index STEPS = 65536;  // of a loop between two looks for signals
-
-// Sets of nodes that flows divide into an upper and a lower part each, until every set is a piece of one value. Each edge is two
-// arcs, one in each direction, by their first node; back[a] is the arc in the other direction of a.
+// Divides sets of nodes. A maximum flow divides each connected set into an upper and a lower part, until each set is a piece of one
+// value. Each edge is two arcs, one in each direction, sorted by first node; back[a] is the opposite arc of arc a.
 template <typename I> class Division {
   public:
     Division(Vector<const I> indptr, Vector<const I> indices, Vector<const I> back, Vector<const double> capacity,
@@ -24,40 +22,40 @@ template <typename I> class Division {
           unsent_(unsent),
           x_(x),
           flow_(flow),
-          cut_(Owned<bool>::zeros(flow.size())),
-          done_(Owned<bool>::zeros(y.size())),
-          waiting_(y.size()),
+          is_cut_(Owned<bool>::zeros(flow.size())),
+          is_done_(Owned<bool>::zeros(y.size())),
+          is_queued_(y.size()),
           label_(y.size()),
           distance_(y.size()),
           queue_(y.size()),
-          ahead_(y.size()),
+          next_arc_(y.size()),
           excess_(y.size()) {}
 
     void run() {
-        while (!std::all_of(done_.begin(), done_.end(), [](bool one) { return one; })) {
+        while (!std::all_of(is_done_.begin(), is_done_.end(), [](bool done) { return done; })) {
             const Index count = label_sets();
             const Owned<double> mean = set_excess(count);
-            send();
+            send_flow();
             split(count, mean);
         }
     }
 
   private:
-    // Numbers the connected sets of unfinished nodes; returns how many there are.
+    // Numbers the connected sets of unfinished nodes; returns the number of sets.
     Index label_sets() {
         std::fill(label_.begin(), label_.end(), I(-1));
         I count = 0;
         for (I root = 0; root < n_; root++) {
-            if (done_[root] || label_[root] >= 0) continue;
+            if (is_done_[root] || label_[root] >= 0) continue;
             Index head = 0, tail = 1;
             label_[root] = count;
             queue_[0] = root;
             while (head < tail) {
-                look();
+                interrupts_.advance(1);
                 const I i = queue_[head++];
                 for (I a = indptr_[i]; a < indptr_[i + 1]; a++) {
                     const I j = indices_[a];
-                    if (cut_[a] || label_[j] >= 0) continue;
+                    if (is_cut_[a] || label_[j] >= 0) continue;
                     label_[j] = count;
                     queue_[tail++] = j;
                 }
@@ -67,11 +65,11 @@ template <typename I> class Division {
         return count;
     }
 
-    // Sets what each node still has above the mean of its set, after the flows over its cut edges; returns the means.
+    // Sets the excess of each node over the mean of its set, after the flows over cut edges; returns the means.
     Owned<double> set_excess(Index count) {
         Owned<double> mean = Owned<double>::zeros(count), size = Owned<double>::zeros(count);
         for (I i = 0; i < n_; i++) {
-            if (done_[i]) continue;
+            if (is_done_[i]) continue;
             double excess = y_[i];
             for (I a = indptr_[i]; a < indptr_[i + 1]; a++) excess -= flow_[a];
             excess_[i] = excess;
@@ -80,142 +78,137 @@ template <typename I> class Division {
         }
         for (Index k = 0; k < count; k++) mean[k] /= size[k];
         for (I i = 0; i < n_; i++)
-            if (!done_[i]) excess_[i] -= mean[label_[i]];
+            if (!is_done_[i]) excess_[i] -= mean[label_[i]];
         return mean;
     }
 
-    // Maximum flow from nodes above their mean to nodes below (push-relabel, first in first out). In the end the distance is n for
-    // the nodes from which no unserved node can be reached.
-    void send() {
+    // Sends a maximum flow from nodes above the mean of their set to nodes below it (push-relabel, first in, first out). At the
+    // end, the distance is n for nodes from which no node below the mean can be reached.
+    void send_flow() {
         set_distances();
-        std::fill(waiting_.begin(), waiting_.end(), false);
-        std::copy(indptr_.begin(), indptr_.end() - 1, ahead_.begin());
+        std::fill(is_queued_.begin(), is_queued_.end(), false);
+        std::copy(indptr_.begin(), indptr_.end() - 1, next_arc_.begin());
         Owned<I> ring(n_);
         I head = 0, size = 0;
-        Index raised = 0;  // distances raised since all were last set
+        Index n_raised = 0;  // distances raised since the last call of set_distances
         for (I i = 0; i < n_; i++) {
-            if (!done_[i] && excess_[i] > unsent_ && distance_[i] < n_) {
-                waiting_[i] = true;
+            if (!is_done_[i] && excess_[i] > unsent_ && distance_[i] < n_) {
+                is_queued_[i] = true;
                 ring[size++] = i;
             }
         }
-        I end = size == n_ ? 0 : size;  // where the next node of the ring goes
+        I end = size == n_ ? 0 : size;  // position for the next node in the ring
         while (size > 0) {
-            look();
+            interrupts_.advance(1);
             const I i = ring[head];
             head = head + 1 == n_ ? 0 : head + 1;
             size--;
-            waiting_[i] = false;
+            is_queued_[i] = false;
             const I first = indptr_[i], last = indptr_[i + 1];
-            double mine = excess_[i];
-            I level = distance_[i], a = ahead_[i];
-            while (mine > unsent_ && level < n_) {
+            double excess = excess_[i];
+            I level = distance_[i], a = next_arc_[i];
+            while (excess > unsent_ && level < n_) {
                 if (a == last) {
                     level = raised_distance(i);
                     a = first;
-                    raised++;
+                    n_raised++;
                     continue;
                 }
                 const I j = indices_[a];
                 const double room = capacity_[a] - flow_[a];
-                if (cut_[a] || room <= 0 || level != distance_[j] + 1) {
+                if (is_cut_[a] || room <= 0 || level != distance_[j] + 1) {
                     a++;
                     continue;
                 }
-                const double amount = std::min(mine, room), flow = amount == room ? capacity_[a] : flow_[a] + amount;
+                const double amount = std::min(excess, room), flow = amount == room ? capacity_[a] : flow_[a] + amount;
                 flow_[a] = flow;
                 flow_[back_[a]] = -flow;
-                mine -= amount;
+                excess -= amount;
                 excess_[j] += amount;
-                if (excess_[j] > unsent_ && !waiting_[j] && distance_[j] < n_) {
-                    waiting_[j] = true;
+                if (excess_[j] > unsent_ && !is_queued_[j] && distance_[j] < n_) {
+                    is_queued_[j] = true;
                     ring[end] = j;
                     end = end + 1 == n_ ? 0 : end + 1;
                     size++;
                 }
             }
-            excess_[i] = mine;
+            excess_[i] = excess;
             distance_[i] = level;
-            ahead_[i] = a;
-            if (raised >= n_) {
-                raised = 0;
-                std::copy(indptr_.begin(), indptr_.end() - 1, ahead_.begin());
+            next_arc_[i] = a;
+            if (n_raised >= n_) {
+                n_raised = 0;
+                std::copy(indptr_.begin(), indptr_.end() - 1, next_arc_.begin());
                 set_distances();
             }
         }
         set_distances();
     }
 
-    // One more than the least distance that node i can still send to.
+    // Returns 1 plus the smallest distance of a neighbor to which node i can still send flow.
     I raised_distance(I i) const {
         I least = n_ - 1;
         for (I a = indptr_[i]; a < indptr_[i + 1]; a++)
-            if (!cut_[a] && flow_[a] < capacity_[a]) least = std::min(least, distance_[indices_[a]]);
+            if (!is_cut_[a] && flow_[a] < capacity_[a]) least = std::min(least, distance_[indices_[a]]);
         return least + 1;
     }
 
-    // Steps over arcs with room from each node to the nearest unserved one; n where none can be reached.
+    // Sets the number of arcs with room from each node to the nearest node below its mean; n if none can be reached.
     void set_distances() {
         std::fill(distance_.begin(), distance_.end(), n_);
         Index head = 0, tail = 0;
         for (I i = 0; i < n_; i++) {
-            if (!done_[i] && excess_[i] < -unsent_) {
+            if (!is_done_[i] && excess_[i] < -unsent_) {
                 distance_[i] = 0;
                 queue_[tail++] = i;
             }
         }
         while (head < tail) {
-            look();
+            interrupts_.advance(1);
             const I j = queue_[head++];
             for (I a = indptr_[j]; a < indptr_[j + 1]; a++) {
                 const I i = indices_[a];
-                if (cut_[a] || distance_[i] != n_ || !(flow_[back_[a]] < capacity_[back_[a]])) continue;
+                if (is_cut_[a] || distance_[i] != n_ || !(flow_[back_[a]] < capacity_[back_[a]])) continue;
                 distance_[i] = distance_[j] + 1;
                 queue_[tail++] = i;
             }
         }
     }
 
-    // Sets without an upper or without a lower part take their mean and are done; in the others the arcs from the upper to the
-    // lower part are full, and cut.
+    // Finishes the sets without an upper or a lower part: their nodes take the mean. In the other sets, the arcs from the upper to
+    // the lower part are full; these arcs are cut.
     void split(Index count, Vector<const double> mean) {
-        Owned<bool> upper = Owned<bool>::zeros(count), lower = Owned<bool>::zeros(count);
+        Owned<bool> has_upper = Owned<bool>::zeros(count), has_lower = Owned<bool>::zeros(count);
         for (I i = 0; i < n_; i++)
-            if (!done_[i]) (distance_[i] == n_ ? upper : lower)[label_[i]] = true;
+            if (!is_done_[i]) (distance_[i] == n_ ? has_upper : has_lower)[label_[i]] = true;
         for (I i = 0; i < n_; i++) {
-            if (done_[i]) continue;
-            if (!(upper[label_[i]] && lower[label_[i]])) {
+            if (is_done_[i]) continue;
+            if (!(has_upper[label_[i]] && has_lower[label_[i]])) {
                 x_[i] = mean[label_[i]];
-                done_[i] = true;
+                is_done_[i] = true;
                 continue;
             }
             if (distance_[i] < n_) continue;
             for (I a = indptr_[i]; a < indptr_[i + 1]; a++) {
-                if (cut_[a] || distance_[indices_[a]] == n_) continue;
-                cut_[a] = cut_[back_[a]] = true;
+                if (is_cut_[a] || distance_[indices_[a]] == n_) continue;
+                is_cut_[a] = is_cut_[back_[a]] = true;
                 flow_[a] = capacity_[a];
                 flow_[back_[a]] = -capacity_[a];
             }
         }
     }
 
-    void look() {
-        if (++steps_ % STEPS == 0) interrupts_.look();
-    }
-
     const I n_;
     const Vector<const I> indptr_, indices_, back_;
     const Vector<const double> capacity_, y_;
-    const double unsent_;  // what counts as nothing left to send
+    const double unsent_;  // an excess up to this counts as 0
     const Vector<double> x_, flow_;
-    Owned<bool> cut_, done_, waiting_;
-    Owned<I> label_, distance_, queue_, ahead_;
+    Owned<bool> is_cut_, is_done_, is_queued_;
+    Owned<I> label_, distance_, queue_, next_arc_;
     Owned<double> excess_;
     Interrupts interrupts_;
-    Index steps_ = 0;
 };
 
-// Writes the value of each node's piece into x, and the flow over each arc into `flow`.
+// Writes the value of the piece of each node into x, and the flow over each arc into `flow`.
 template <typename I> void split_into_pieces(Vector<const I> indptr, Vector<const I> indices, Vector<const I> back,
                                              Vector<const double> capacity, Vector<const double> y, double unsent, Vector<double> x,
                                              Vector<double> flow) {

@@ -1,61 +1,59 @@
-// Rows of a symmetric matrix in orders that caches, branch predictors and GPUs like (`kernels/layout.py` and `kernels/quads.py`).
+// Orders of the rows of a symmetric matrix that are fast on processors (`kernels/layout.py`) and on GPUs (`kernels/quads.py`).
 #include "python.h"
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
+#include "breadth_first.h"
 #include "threads.h"
 
 namespace hushgraph {
 namespace {
 
+constexpr Index RUNS_PER_TASK = 64;
+
 // ---- for processors: breadth-first levels, runs of equal length ---------------------------------------------------
 
-// Nodes by breadth-first levels, component after component, each from a far end; and where the levels start.
+// Returns the nodes sorted by breadth-first levels, and the starts of the levels. Each component starts at a node at one of its
+// ends: the last node of a first search.
 template <typename I> std::tuple<Owned<Index>, Owned<Index>> breadth_first(Vector<const I> indptr, Vector<const I> indices) {
     const Index n = indptr.size() - 1;
     Owned<Index> order(n), queue(n), levels(n + 1);
-    Owned<std::int8_t> state = Owned<std::int8_t>::zeros(n);  // 1: reached by the search for a far end, 2: placed
+    Owned<std::int8_t> state = Owned<std::int8_t>::zeros(n);  // 1: reached by the first search, 2: has a position in `order`
     Interrupts interrupts;
-    Index n_levels = 0, placed = 0;
+    Index n_levels = 0, n_ordered = 0;
     for (Index seed = 0; seed < n; seed++) {
         if (state[seed] == 2) continue;
-        Index head = 0, tail = 1;
         queue[0] = seed;
         state[seed] = 1;
-        while (head < tail) {
-            if (head % 65536 == 0) interrupts.look();
-            const Index node = queue[head++];
-            for (I p = indptr[node]; p < indptr[node + 1]; p++) {
-                if (state[indices[p]] == 0) {
-                    state[indices[p]] = 1;
-                    queue[tail++] = indices[p];
-                }
-            }
-        }
-        order[placed] = queue[tail - 1];
-        state[queue[tail - 1]] = 2;
-        head = placed;
-        tail = placed + 1;
-        while (head < tail) {
+        const auto visit = [&](I neighbor, Index) {
+            if (state[neighbor] != 0) return false;
+            state[neighbor] = 1;
+            return true;
+        };
+        const Index end = queue[search_breadth_first<I, Index>(indptr, indices, queue, 0, 1, interrupts, visit) - 1];
+        order[n_ordered] = end;
+        state[end] = 2;
+        Index head = n_ordered++;
+        while (head < n_ordered) {
             levels[n_levels++] = head;
-            for (const Index level_end = tail; head < level_end; head++) {
-                if (head % 65536 == 0) interrupts.look();
+            for (const Index level_end = n_ordered; head < level_end; head++) {
+                interrupts.check_at(head);
                 for (I p = indptr[order[head]]; p < indptr[order[head] + 1]; p++) {
                     if (state[indices[p]] == 1) {
                         state[indices[p]] = 2;
-                        order[tail++] = indices[p];
+                        order[n_ordered++] = indices[p];
                     }
                 }
             }
         }
-        placed = tail;
     }
     levels[n_levels] = n;
     return {std::move(order), std::move(levels).shortened(n_levels + 1)};
 }
 
-// Blocks of at least `least` rows made of whole levels.
+// Returns the starts of blocks that consist of whole levels and have at least `least` rows.
 Owned<Index> cut_levels(Vector<const Index> levels, Index n, Index least) {
     Owned<Index> cuts(levels.size() + 1);
     Index count = 1;
@@ -63,12 +61,13 @@ Owned<Index> cut_levels(Vector<const Index> levels, Index n, Index least) {
     if (n == 0) return std::move(cuts).shortened(1);
     for (const Index start : levels)
         if (start - cuts[count - 1] >= least) cuts[count++] = start;
-    if (n - cuts[count - 1] < least && count > 1) count--;  // a short rest joins the block before it
+    if (n - cuts[count - 1] < least && count > 1) count--;  // a short remainder joins the block before it
     cuts[count] = n;
     return std::move(cuts).shortened(count + 1);
 }
 
-// Rows by length inside each block (a stable counting sort); the runs of equal length; the first run of each block.
+// Returns the rows sorted by length inside each block (a stable counting sort), the runs of equal length, and the first run of each
+// block.
 template <typename I> std::tuple<Owned<Index>, Owned<Index, 2>, Owned<Index>> sort_runs(Vector<const I> indptr,
                                                                                         Vector<const Index> order,
                                                                                         Vector<const Index> blocks) {
@@ -97,7 +96,7 @@ template <typename I> std::tuple<Owned<Index>, Owned<Index, 2>, Owned<Index>> so
                 pointer += length * count;
                 n_runs++;
             }
-            counts[length + 1] = row;  // from here on, where the next row of that length goes
+            counts[length + 1] = row;  // now the position for the next row of this length
             row += count;
         }
         for (Index i = blocks[b]; i < blocks[b + 1]; i++) result[counts[length_of(i) + 1]++] = order[i];
@@ -107,7 +106,8 @@ template <typename I> std::tuple<Owned<Index>, Owned<Index, 2>, Owned<Index>> so
     return {std::move(result), std::move(runs).shortened(n_runs), std::move(block_runs)};
 }
 
-// Neighbours in the new numbering, each row in ascending old number, with their values if there are any.
+// Returns the neighbours in the new numbering, and their values if `data` is not empty. Each row keeps the order of old node
+// numbers.
 template <typename I> std::tuple<Owned<std::uint32_t>, Owned<double>> renumber(Vector<const I> indptr, Vector<const I> indices,
                                                                                Vector<const double> data, Vector<const Index> order,
                                                                                Matrix<const Index> runs) {
@@ -117,9 +117,8 @@ template <typename I> std::tuple<Owned<std::uint32_t>, Owned<double>> renumber(V
     parallel_ranges(n, n, [&](Index lo, Index hi) {
         for (Index i = lo; i < hi; i++) renumbered[order[i]] = static_cast<std::uint32_t>(i);
     });
-    constexpr Index some = 64;  // runs at a time
-    parallel_for((runs.size() + some - 1) / some, n, [&](Index part) {
-        for (Index r = part * some; r < std::min(runs.size(), (part + 1) * some); r++) {
+    const auto copy_runs = [&](Index first_run, Index last_run) {
+        for (Index r = first_run; r < last_run; r++) {
             const Index first = runs(r, 0), last = runs(r, 1), length = runs(r, 2);
             Index target = runs(r, 3);
             for (Index i = first; i < last; i++, target += length) {
@@ -130,13 +129,14 @@ template <typename I> std::tuple<Owned<std::uint32_t>, Owned<double>> renumber(V
                 }
             }
         }
-    });
+    };
+    parallel_ranges(runs.size(), n, copy_runs, RUNS_PER_TASK);
     return {std::move(new_indices), std::move(values)};
 }
 
-// ---- for GPUs: along a Hilbert curve through distances from landmarks, neighbours four by four --------------------
+// ---- for GPUs: a Hilbert curve through distances from landmarks, neighbours in groups of four ---------------------
 
-// For each component a node at one of its ends; and the component of each node.
+// Returns a node at one end of each component, and the component of each node.
 template <typename I> std::tuple<Owned<Index>, Owned<std::int32_t>> far_ends(Vector<const I> indptr, Vector<const I> indices) {
     const Index n = indptr.size() - 1;
     Owned<std::int32_t> component = Owned<std::int32_t>::filled(-1, n);
@@ -145,24 +145,20 @@ template <typename I> std::tuple<Owned<Index>, Owned<std::int32_t>> far_ends(Vec
     std::int32_t count = 0;
     for (Index seed = 0; seed < n; seed++) {
         if (component[seed] >= 0) continue;
-        Index head = 0, tail = 1;
         queue[0] = seed;
         component[seed] = count;
-        for (; head < tail; head++) {
-            if (head % 65536 == 0) interrupts.look();
-            for (I p = indptr[queue[head]]; p < indptr[queue[head] + 1]; p++) {
-                if (component[indices[p]] < 0) {
-                    component[indices[p]] = count;
-                    queue[tail++] = indices[p];
-                }
-            }
-        }
-        ends[count++] = queue[tail - 1];
+        const auto visit = [&](I neighbor, Index) {
+            if (component[neighbor] >= 0) return false;
+            component[neighbor] = count;
+            return true;
+        };
+        ends[count] = queue[search_breadth_first<I, Index>(indptr, indices, queue, 0, 1, interrupts, visit) - 1];
+        count++;
     }
     return {std::move(ends).shortened(count), std::move(component)};
 }
 
-// Steps from the seed of the own component, and for each seed the node that is reached last.
+// Returns the number of steps from the seed of its component for each node, and the last node that a search from each seed reaches.
 template <typename I> std::tuple<Owned<std::int32_t>, Owned<Index>> steps_from(Vector<const I> indptr, Vector<const I> indices,
                                                                                Vector<const Index> seeds) {
     const Index n = indptr.size() - 1;
@@ -170,25 +166,19 @@ template <typename I> std::tuple<Owned<std::int32_t>, Owned<Index>> steps_from(V
     Owned<Index> queue(n), last(seeds.size());
     Interrupts interrupts;
     for (Index k = 0; k < seeds.size(); k++) {
-        Index head = 0, tail = 1;
         queue[0] = seeds[k];
         distance[seeds[k]] = 0;
-        for (; head < tail; head++) {
-            if (head % 65536 == 0) interrupts.look();
-            const Index node = queue[head];
-            for (I p = indptr[node]; p < indptr[node + 1]; p++) {
-                if (distance[indices[p]] < 0) {
-                    distance[indices[p]] = distance[node] + 1;
-                    queue[tail++] = indices[p];
-                }
-            }
-        }
-        last[k] = queue[tail - 1];
+        const auto visit = [&](I neighbor, Index node) {
+            if (distance[neighbor] >= 0) return false;
+            distance[neighbor] = distance[node] + 1;
+            return true;
+        };
+        last[k] = queue[search_breadth_first<I, Index>(indptr, indices, queue, 0, 1, interrupts, visit) - 1];
     }
     return {std::move(distance), std::move(last)};
 }
 
-// The node with the largest value in each component, the first of them.
+// Returns the node with the largest value in each component; of several such nodes the first.
 Owned<Index> largest_nodes(Vector<const std::int32_t> values, Vector<const std::int32_t> component, Index count) {
     Owned<Index> best = Owned<Index>::filled(-1, count);
     for (Index i = 0; i < values.size(); i++)
@@ -196,21 +186,21 @@ Owned<Index> largest_nodes(Vector<const std::int32_t> values, Vector<const std::
     return best;
 }
 
-// Places along the curve, each component stretched over all of it.
+// Returns the position of each node along the Hilbert curve. Each component is stretched over the whole curve.
 Owned<Index> hilbert_places(Vector<const std::int32_t> x, Vector<const std::int32_t> y, Vector<const std::int32_t> component,
                             Index count, Index bits) {
     const Index side = (Index(1) << bits) - 1;
-    Owned<Index, 2> far = Owned<Index, 2>::filled(1, count, 2);
+    Owned<Index, 2> largest = Owned<Index, 2>::filled(1, count, 2);
     for (Index i = 0; i < x.size(); i++) {
-        far(component[i], 0) = std::max<Index>(far(component[i], 0), x[i]);
-        far(component[i], 1) = std::max<Index>(far(component[i], 1), y[i]);
+        largest(component[i], 0) = std::max<Index>(largest(component[i], 0), x[i]);
+        largest(component[i], 1) = std::max<Index>(largest(component[i], 1), y[i]);
     }
     Owned<Index> out(x.size());
     for (Index i = 0; i < x.size(); i++) {
-        Index a = x[i] * side / far(component[i], 0), b = y[i] * side / far(component[i], 1), place = 0;
+        Index a = x[i] * side / largest(component[i], 0), b = y[i] * side / largest(component[i], 1), position = 0;
         for (Index s = Index(1) << (bits - 1); s > 0; s >>= 1) {
             const Index right = a & s ? 1 : 0, up = b & s ? 1 : 0;
-            place += s * s * ((3 * right) ^ up);
+            position += s * s * ((3 * right) ^ up);
             if (up == 0) {
                 if (right == 1) {
                     a = side - a;
@@ -219,12 +209,13 @@ Owned<Index> hilbert_places(Vector<const std::int32_t> x, Vector<const std::int3
                 std::swap(a, b);
             }
         }
-        out[i] = place;
+        out[i] = position;
     }
     return out;
 }
 
-// How many neighbours of each row stand in its quads (all, or those before the tail), and how many rows have one too far away.
+// Returns the number of neighbours of each row that fit into its quads, and the number of rows with a neighbour too far away for a
+// quad. The other neighbours of a row belong to its tail.
 template <typename I> std::tuple<Owned<Index>, Index> count_inside(Vector<const I> indptr, Vector<const I> indices,
                                                                    Vector<const Index> order, Vector<const Index> renumbered,
                                                                    Vector<const bool> is_long, Index per_row, Index most) {
@@ -247,7 +238,7 @@ template <typename I> std::tuple<Owned<Index>, Index> count_inside(Vector<const 
     return {std::move(inside), n_far};
 }
 
-// Differences of row numbers in quads, (quads, stride, 4); the least number of the type says that a tail follows.
+// Writes differences of row numbers into quads, (quads, stride, 4). The smallest number of the type marks a row with a tail.
 template <typename I, typename D> void fill_quads(Vector<const I> indptr, Vector<const I> indices, Vector<const Index> order,
                                                   Vector<const Index> renumbered, Vector<const Index> inside,
                                                   Vector<const Index> length, Vector<const bool> is_long, Cube<D> out) {
@@ -260,6 +251,7 @@ template <typename I, typename D> void fill_quads(Vector<const I> indptr, Vector
     });
 }
 
+// Writes the values of the neighbours in quads, (quads, stride, 4).
 template <typename I> void fill_quad_values(Vector<const I> indptr, Vector<const double> data, Vector<const Index> order,
                                             Vector<const Index> inside, Cube<double> out) {
     parallel_ranges(order.size(), order.size(), [&](Index lo, Index hi) {

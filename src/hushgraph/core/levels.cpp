@@ -9,8 +9,9 @@
 namespace hushgraph {
 namespace {
 
-// Whether processor and operating system both support AVX2. By hand: zig lacks what `__builtin_cpu_supports` needs.
-bool find_avx2() {
+// Returns whether the processor and the operating system support AVX2. `__builtin_cpu_supports` would do the same, but it does not
+// link with zig.
+bool supports_avx2() {
 #if HUSHGRAPH_HAS_AVX2
     constexpr unsigned os_saves_registers = 1u << 27, avx = 1u << 28, avx2 = 1u << 5, saved_registers = 6;
     unsigned a, b, c, d;
@@ -26,12 +27,12 @@ bool find_avx2() {
 }  // namespace
 
 bool has_avx2() {
-    const auto is_off = [] {
-        const char* asked = std::getenv("HUSHGRAPH_NO_AVX2");
-        return asked && *asked;
+    const auto is_disabled = [] {
+        const char* value = std::getenv("HUSHGRAPH_NO_AVX2");
+        return value && *value;
     };
-    static const bool found = find_avx2() && !is_off();
-    return found;
+    static const bool is_usable = supports_avx2() && !is_disabled();
+    return is_usable;
 }
 
 }  // namespace hushgraph

@@ -1,9 +1,9 @@
-// Loops compiled twice on x86-64: for every processor, and for those with AVX2. The same C++, the same order of operations, the
-// same bits.
+// Levels of loops: on x86-64 some loops are compiled twice, for every processor and for processors with AVX2. Both levels have the
+// same C++ code and the same order of operations, so the results have the same bits.
 //
-// A file `x.inc` holds functions that gain from wider registers. `both_levels.h` includes it once in a namespace `base`, and once
-// more in a namespace `avx2`; HUSHGRAPH_LEVEL(f) is the one of the two that this processor can run. Fused multiply-add, which
-// rounds once instead of twice, is not among what AVX2 allows the compiler to use.
+// A file `x.inc` holds functions that are faster with wider registers. `both_levels.h` includes it in a namespace `base` and again
+// in a namespace `avx2`; HUSHGRAPH_LEVEL(f) selects the faster version that this processor can run. AVX2 does not include fused
+// multiply-add, which rounds once instead of twice and would change bits.
 #pragma once
 
 #if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
@@ -28,7 +28,8 @@
 
 namespace hushgraph {
 
-// Whether this processor has AVX2, and nobody said HUSHGRAPH_NO_AVX2 (to compare, or to test the other half).
+// Returns whether this processor has AVX2 and the environment variable HUSHGRAPH_NO_AVX2 is not set. The variable selects the level
+// `base`, for comparisons and tests.
 bool has_avx2();
 
 }  // namespace hushgraph

@@ -7,10 +7,10 @@
 namespace hushgraph {
 namespace {
 
-// Steps made by a loop inside a loop; for tests of the threads.
+// Returns the number of steps of a loop inside a loop. The tests of threads use this function.
 Index count_nested_steps(Index outer, Index inner) {
     std::atomic<Index> steps{0};
-    parallel_for(outer, ALONE_BELOW, [&](Index) { parallel_for(inner, ALONE_BELOW, [&](Index) { steps++; }); });
+    parallel_for(outer, MIN_PARALLEL_WORK, [&](Index) { parallel_for(inner, MIN_PARALLEL_WORK, [&](Index) { steps++; }); });
     return steps;
 }
 
@@ -39,7 +39,7 @@ void bind_text_graphml(nb::module_& m);
 void bind_thresholds(nb::module_& m);
 
 NB_MODULE(_loops, m) {
-    m.doc() = "The compiled loops of hushgraph. They know arrays, no graphs.";
+    m.doc() = "The compiled loops of hushgraph. They work on arrays and know nothing about graphs.";
     m.def("count_nested_steps", &count_nested_steps, "outer"_a, "inner"_a, Unlocked());
     m.def("thread_count", &thread_count);
     m.def("set_threads", &set_threads, "count"_a);

@@ -1,4 +1,4 @@
-// The nearest of many points in the plane (`privacy/places.py`).
+// Search for the nearest of many points in the plane (`privacy/places.py`).
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -10,26 +10,27 @@
 namespace hushgraph {
 namespace {
 
-constexpr Index LEAF = 12;          // points of a part that is not divided further
-constexpr Index LOOK = 4096;        // points of a part whose division is worth a look for signals
-constexpr double TIE = 1.0 + 1e-9;  // squared distances whose ratio is at most this count as equal
-constexpr int DEEPEST = 64;         // halvings of more points than there can be
+constexpr Index LEAF = 12;                  // a part of at most this many points is not divided
+constexpr Index MIN_CHECKED_POINTS = 4096;  // the division of a part of more points checks for signals
+constexpr double TIE = 1.0 + 1e-9;          // squared distances whose ratio is at most this count as equal
+constexpr int MAX_DEPTH = 64;               // depth that no tree reaches
 
 struct Point {
     double x, y;
     Index number;
 };
 
-// Some of the points, and the rectangle around them. The first half of a part follows it; its second half is at `second`, which is
-// 0 for a part that is not divided.
+// A node of the tree: some of the points, and the rectangle around them. The first half of a part is the next part of the array;
+// the second half has the number `second`, or 0 if the part is not divided.
 struct Part {
     double left, right, bottom, top;
     Index first, last, second;
 
-    // At most the squared distance of (x, y) to each of the points, also after rounding: all its steps are monotone.
+    // Returns a lower bound of the squared distances from (x, y) to the points. It also holds after rounding, because all steps are
+    // monotone.
     double bound(double x, double y) const {
-        const double across = std::max({left - x, x - right, 0.0}), along = std::max({bottom - y, y - top, 0.0});
-        return across * across + along * along;
+        const double dx = std::max({left - x, x - right, 0.0}), dy = std::max({bottom - y, y - top, 0.0});
+        return dx * dx + dy * dy;
     }
 };
 
@@ -41,25 +42,25 @@ struct Nearest {
 class PointTree {
   public:
     explicit PointTree(Matrix<const double> places) : points_(places.size()), parts_(4 * (places.size() / LEAF + 1)) {
-        if (places.shape[1] != 2) throw std::invalid_argument("points of a plane have two coordinates");
+        if (places.shape[1] != 2) throw std::invalid_argument("points in the plane need two coordinates");
         for (Index i = 0; i < places.size(); i++) points_[i] = {places(i, 0), places(i, 1), i};
         parallel_for(1, 0, [&](Index) { divide(0, places.size()); });
     }
 
-    // The distance of each place to its nearest point, and the number of that point (infinity and -1 where no distance is finite);
-    // the rows whose two nearest points are so close to equally far that rounding could decide between them.
+    // Returns the distance of each place to its nearest point and the number of this point (infinity and -1 if no distance is
+    // finite), and the ties: places with two nearest points at distances so close that rounding may decide between them.
     std::tuple<Owned<double>, Owned<Index>, Owned<Index>> nearest(Matrix<const double> places) const {
-        if (places.shape[1] != 2) throw std::invalid_argument("places of a plane have two coordinates");
+        if (places.shape[1] != 2) throw std::invalid_argument("places in the plane need two coordinates");
         const Index n = places.size();
         Owned<double> distance(n);
         Owned<Index> number(n), ties(n);
         Owned<bool> is_tie(n);
         parallel_ranges(n, 16 * n, [&](Index lo, Index hi) {
             for (Index i = lo; i < hi; i++) {
-                const Nearest found = search(places(i, 0), places(i, 1));
-                distance[i] = std::sqrt(found.best);
-                number[i] = found.number;
-                is_tie[i] = found.number >= 0 && found.second <= found.best * TIE;
+                const Nearest result = search(places(i, 0), places(i, 1));
+                distance[i] = std::sqrt(result.best);
+                number[i] = result.number;
+                is_tie[i] = result.number >= 0 && result.second <= result.best * TIE;
             }
         });
         Index n_ties = 0;
@@ -73,10 +74,11 @@ class PointTree {
     Owned<Part> parts_;
     Index n_parts_ = 0;
 
-    // Makes a part of some points, and divides it at its middle point along its longer side until parts are small.
+    // Adds a part with the points first .. last - 1, and divides it at the middle point along its longer side until parts are
+    // small.
     void divide(Index first, Index last) {
-        const double far = std::numeric_limits<double>::infinity();
-        Part part = {far, -far, far, -far, first, last, 0};
+        const double infinity = std::numeric_limits<double>::infinity();
+        Part part = {infinity, -infinity, infinity, -infinity, first, last, 0};
         for (Index i = first; i < last; i++) {
             part.left = std::min(part.left, points_[i].x), part.right = std::max(part.right, points_[i].x);
             part.bottom = std::min(part.bottom, points_[i].y), part.top = std::max(part.top, points_[i].y);
@@ -84,7 +86,7 @@ class PointTree {
         const Index number = n_parts_++;
         parts_[number] = part;
         if (last - first <= LEAF) return;
-        if (last - first > LOOK) look_for_signals();
+        if (last - first > MIN_CHECKED_POINTS) check_signals();
         const Index middle = first + (last - first) / 2;
         const bool is_wide = part.right - part.left > part.top - part.bottom;
         std::nth_element(&points_[first], &points_[middle], points_.data + last,
@@ -94,37 +96,38 @@ class PointTree {
         divide(middle, last);
     }
 
+    // Returns the nearest point of (x, y), and the two smallest squared distances.
     Nearest search(double x, double y) const {
-        Nearest found;
-        Index waiting[DEEPEST];
-        double bounds[DEEPEST];
-        int n_waiting = 1;
-        waiting[0] = 0;
+        Nearest nearest;
+        Index stack[MAX_DEPTH];  // parts that are still to be searched, and their bounds
+        double bounds[MAX_DEPTH];
+        int depth = 1;
+        stack[0] = 0;
         bounds[0] = 0.0;
-        while (n_waiting) {
-            Index number = waiting[--n_waiting];
-            if (bounds[n_waiting] > found.best * TIE) continue;
+        while (depth) {
+            Index number = stack[--depth];
+            if (bounds[depth] > nearest.best * TIE) continue;
             while (parts_[number].second) {
-                const Index one = number + 1, other = parts_[number].second;
-                const double one_bound = parts_[one].bound(x, y), other_bound = parts_[other].bound(x, y);
-                const bool other_first = other_bound < one_bound;
-                waiting[n_waiting] = other_first ? one : other;
-                bounds[n_waiting] = other_first ? one_bound : other_bound;
-                n_waiting += bounds[n_waiting] <= found.best * TIE;
-                number = other_first ? other : one;
+                const Index first = number + 1, second = parts_[number].second;
+                const double first_bound = parts_[first].bound(x, y), second_bound = parts_[second].bound(x, y);
+                const bool is_second_nearer = second_bound < first_bound;
+                stack[depth] = is_second_nearer ? first : second;
+                bounds[depth] = is_second_nearer ? first_bound : second_bound;
+                depth += bounds[depth] <= nearest.best * TIE;
+                number = is_second_nearer ? second : first;
             }
             for (Index i = parts_[number].first; i < parts_[number].last; i++) {
-                const double across = points_[i].x - x, along = points_[i].y - y, square = across * across + along * along;
-                if (square < found.best) {
-                    found.second = found.best;
-                    found.best = square;
-                    found.number = points_[i].number;
-                } else if (square < found.second) {
-                    found.second = square;
+                const double dx = points_[i].x - x, dy = points_[i].y - y, square = dx * dx + dy * dy;
+                if (square < nearest.best) {
+                    nearest.second = nearest.best;
+                    nearest.best = square;
+                    nearest.number = points_[i].number;
+                } else if (square < nearest.second) {
+                    nearest.second = square;
                 }
             }
         }
-        return found;
+        return nearest;
     }
 };
 

@@ -1,6 +1,6 @@
-// Numbers in text, as all readers of files see them. A decimal number of up to 18 digits with a power of ten up to 22 is
-// mantissa x 10^e or mantissa / 10^e, worked out to twice the precision; where that leaves the rounding in doubt, and for longer
-// numbers, the caller asks Python. So all are the nearest double.
+// Parsing of numbers in text, shared by all file readers. A decimal number of up to 18 digits with a power of ten up to 22 is
+// mantissa x 10^e or mantissa / 10^e, computed with twice the precision of a double. If the correct rounding is still uncertain, or
+// the number is longer, the caller lets Python convert the text. So every result is the nearest double.
 #pragma once
 
 #include <cmath>
@@ -12,7 +12,7 @@ namespace hushgraph {
 
 using Byte = std::uint8_t;
 
-// Eight bytes as a number, the first one lowest.
+// Returns eight bytes as an integer; the first byte is the lowest.
 inline std::uint64_t load_word(const Byte* text) {
     std::uint64_t word;
     std::memcpy(&word, text, 8);
@@ -24,20 +24,20 @@ inline std::uint64_t load_word(const Byte* text) {
 
 inline bool is_digit(Byte c) { return c >= '0' && c <= '9'; }
 
-// Whether eight bytes are all digits: their upper halves are 3, also after 6 is added.
+// Returns whether eight bytes are all digits: the upper half of each byte is 3, also after adding 6 to the byte.
 inline bool are_digits(std::uint64_t word) {
     constexpr std::uint64_t upper = 0xF0F0F0F0F0F0F0F0, six = 0x0606060606060606;
     return ((word & upper) | (((word + six) & upper) >> 4)) == 0x3333333333333333;
 }
 
-// The value of eight digits: neighbors are joined to numbers of two, four and eight digits.
+// Returns the value of eight digits. Each line joins adjacent numbers: to numbers of two, four and eight digits.
 inline std::uint64_t value_of_digits(std::uint64_t word) {
     word = (word & 0x0F0F0F0F0F0F0F0F) * (1 + (10 << 8)) >> 8;
     word = (word & 0x00FF00FF00FF00FF) * (1 + (100 << 16)) >> 16;
     return (word & 0x0000FFFF0000FFFF) * (1 + (std::uint64_t(10000) << 32)) >> 32;
 }
 
-// Where the digits end that begin at `text`; they are appended to `value`, modulo 2^64.
+// Reads the digits at `text` and appends them to `value`, modulo 2^64; returns the end of the digits.
 inline const Byte* read_digits(const Byte* text, const Byte* end, std::uint64_t& value) {
     while (end - text >= 8 && are_digits(load_word(text))) {
         value = 100000000 * value + value_of_digits(load_word(text));
@@ -48,11 +48,11 @@ inline const Byte* read_digits(const Byte* text, const Byte* end, std::uint64_t&
 }
 
 struct Integer {
-    bool good;
+    bool is_valid;
     Index value;
 };
 
-// A text as an integer of up to 63 bits; loose: leading zeros and + are fine.
+// Parses a text as an integer of up to 63 bits. `loose` allows leading zeros and a plus sign.
 inline Integer parse_integer(const Byte* text, const Byte* end, bool loose) {
     const bool negative = text < end && *text == '-';
     if (negative || (loose && text < end && *text == '+')) text++;
@@ -63,14 +63,14 @@ inline Integer parse_integer(const Byte* text, const Byte* end, bool loose) {
     return {true, negative ? -static_cast<Index>(value) : static_cast<Index>(value)};
 }
 
-enum class Rounding { sure, doubtful, no_number };  // doubtful: Python is to be asked
+enum class Rounding { sure, doubtful, no_number };  // doubtful: Python must convert the text
 
 struct Decimal {
     double value;
     Rounding rounding;
 };
 
-// a b - product, exactly (Dekker).
+// Returns a b - product without rounding error (Dekker's algorithm).
 inline double product_error(double a, double b, double product) {
     constexpr double split = 134217729.0;  // 2^27 + 1
     double t = split * a;
@@ -80,7 +80,7 @@ inline double product_error(double a, double b, double product) {
     return ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low;
 }
 
-// mantissa x 10^power, for a mantissa below 10^18, if that is surely the nearest double.
+// Returns mantissa x 10^power for a mantissa below 10^18; doubtful if the result may not be the nearest double.
 inline Decimal scale_decimal(Index mantissa, Index power) {
     static constexpr double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
                                         1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};  // all exact
@@ -103,30 +103,29 @@ inline Decimal scale_decimal(Index mantissa, Index power) {
     return sure ? Decimal{value, Rounding::sure} : Decimal{0.0, Rounding::doubtful};
 }
 
-// A text as a number of at least 0: [+](digits[.[digits]] | .digits)([eE][+-]digits)?, the power of at most `longest_power` digits.
+// Parses a text as a number >= 0: [+](digits[.[digits]] | .digits)([eE][+-]digits)?. The power has at most `longest_power` digits.
 inline Decimal parse_decimal(const Byte* text, const Byte* end, Index longest_power = 19) {
     if (text < end && *text == '+') text++;
     const Byte* first = text;
     std::uint64_t mantissa = 0;
     text = read_digits(text, end, mantissa);
-    Index seen = text - first, fraction = 0, power = 0;
+    Index digits = text - first, fraction = 0, power = 0;
     if (text < end && *text == '.') {
         const Byte* point = text;
         text = read_digits(point + 1, end, mantissa);
         fraction = text - point - 1;
-        seen += fraction;
+        digits += fraction;
     }
-    if (seen == 0) return {0.0, Rounding::no_number};
-    Index digits = seen;  // without leading zeros
-    if (digits > 18)
+    if (digits == 0) return {0.0, Rounding::no_number};
+    if (digits > 18)  // leading zeros do not count
         for (; first < text && (*first == '0' || *first == '.'); first++) digits -= *first == '0';
     if (text < end) {
         if (*text != 'E' && *text != 'e') return {0.0, Rounding::no_number};
         text++;
         const bool has_sign = text < end && (*text == '+' || *text == '-');
-        const Integer found = parse_integer(text, end, true);
-        if (!found.good || end - text - has_sign > longest_power) return {0.0, Rounding::no_number};
-        power = found.value;
+        const Integer exponent = parse_integer(text, end, true);
+        if (!exponent.is_valid || end - text - has_sign > longest_power) return {0.0, Rounding::no_number};
+        power = exponent.value;
     }
     if (digits > 18) return {0.0, Rounding::doubtful};
     if (mantissa == 0) return {0.0, Rounding::sure};

@@ -1,10 +1,11 @@
-// Rows of a graph cut into partitions, and their ghost zones (`distributed/`).
+// Partitions of the rows of a graph, and the ghost zones of partitions (`distributed/`).
 #include "python.h"
 
 #include <algorithm>
 #include <numeric>
 #include <stdexcept>
 
+#include "splitmix.h"
 #include "threads.h"
 
 namespace hushgraph {
@@ -12,8 +13,9 @@ namespace {
 
 // ---- cutting ------------------------------------------------------------------------------------------------------
 
-// The partition of each point, by a walk through a tree of cuts: step s compares coordinate axis[s] with value[s] and goes on at
-// following(s, is before); a step below 0 is the partition ~step. Of equal coordinates, lower node numbers come before.
+// Returns the partition of each point, by a walk through a tree of cuts. Step s compares coordinate axis[s] of the point with
+// value[s]; equal coordinates are compared by node number. The next step is following(s, 1) for points before the cut and
+// following(s, 0) for others; a step below 0 is the partition ~step.
 Owned<Index> walk_cuts(Matrix<const double> points, Vector<const Index> nodes, Vector<const Index> axis, Vector<const double> value,
                        Vector<const Index> node, Matrix<const Index> following) {
     Owned<Index> partition(points.size());
@@ -22,10 +24,9 @@ Owned<Index> walk_cuts(Matrix<const double> points, Vector<const Index> nodes, V
             Index step = 0;
             while (step >= 0) {
                 const double x = points(i, axis[step]);
-                const int lower = nodes[i] < node[step],
-                          before =
-                              int(x < value[step]) | (int(x == value[step]) & lower);  // no branches: they would be guessed wrong
-                step = following(step, before);
+                // no branches: the processor could not predict them
+                const int is_before = int(x < value[step]) | (int(x == value[step]) & int(nodes[i] < node[step]));
+                step = following(step, is_before);
             }
             partition[i] = ~step;
         }
@@ -33,25 +34,24 @@ Owned<Index> walk_cuts(Matrix<const double> points, Vector<const Index> nodes, V
     return partition;
 }
 
-// Each edge, then its other direction, sorted by the owner of the first end: (starts of the owners, ends, weights).
+// Returns both directions of each edge, sorted by the owner of the first end: (starts of the owners, ends, weights).
 template <typename O>
 std::tuple<Owned<Index>, Owned<std::int32_t, 2>, Owned<double>> sort_by_owner(Matrix<const std::int32_t> pairs,
                                                                               Vector<const double> weights, Vector<const O> owner,
                                                                               Index parts) {
-    Owned<Index> starts = Owned<Index>::zeros(parts + 1), place(parts);
+    Owned<Index> starts = Owned<Index>::zeros(parts + 1);
     Interrupts interrupts;
     for (Index k = 0; k < pairs.size(); k++) {
-        if (k % 65536 == 0) interrupts.look();
+        interrupts.check_at(k);
         for (Index side = 0; side < 2; side++) starts[owner[pairs(k, side)] + 1]++;
     }
-    std::partial_sum(starts.begin(), starts.end(), starts.begin());
-    std::copy(starts.begin(), starts.end() - 1, place.begin());
+    Owned<Index> next = start_groups(starts);
     Owned<std::int32_t, 2> ends(2 * pairs.size(), 2);
     Owned<double> data(2 * weights.size());
     for (Index k = 0; k < pairs.size(); k++) {
-        if (k % 65536 == 0) interrupts.look();
+        interrupts.check_at(k);
         for (Index side = 0; side < 2; side++) {
-            const Index at = place[owner[pairs(k, side)]]++;
+            const Index at = next[owner[pairs(k, side)]]++;
             ends(at, 0) = pairs(k, side);
             ends(at, 1) = pairs(k, 1 - side);
             if (weights.size()) data[at] = weights[k];
@@ -62,10 +62,10 @@ std::tuple<Owned<Index>, Owned<std::int32_t, 2>, Owned<double>> sort_by_owner(Ma
 
 // ---- rows ---------------------------------------------------------------------------------------------------------
 
-// The place of a node among ascending ones, looked for in growing steps from `near`; -1 if it is not there.
-Index find_node(Vector<const std::int32_t> nodes, std::int32_t node, Index near) {
-    Index low = near, high = near, step = 1;
-    if (node < nodes[near]) {
+// Returns the position of a node in the ascending `nodes`, or -1. The search starts at position `guess` and its steps grow.
+Index find_node(Vector<const std::int32_t> nodes, std::int32_t node, Index guess) {
+    Index low = guess, high = guess, step = 1;
+    if (node < nodes[guess]) {
         while (low > 0 && nodes[low] > node) {
             high = low;
             low = std::max<Index>(0, low - step);
@@ -88,8 +88,40 @@ Index find_node(Vector<const std::int32_t> nodes, std::int32_t node, Index near)
     return nodes[low] == node ? low : -1;
 }
 
-// Entries row by row, neighbours in ascending number and equal ones in the order given: (starts, neighbours, weights). `ends` holds
-// (node, neighbour) of each entry, and each node is among `nodes`, which ascend.
+// Sorts the neighbours of a row, with their weights if there are any. Equal neighbours keep their order.
+void sort_row(Vector<std::int32_t> neighbours, Vector<double> weights) {
+    constexpr Index longest_insertion = 64;  // longer rows have a faster sort
+    const Index length = neighbours.size();
+    const bool weighted = weights.size() > 0;
+    if (length > longest_insertion) {
+        Owned<Index> order(length);
+        Owned<std::int32_t> old_neighbours(length);
+        Owned<double> old_weights(weights.size());
+        std::iota(order.begin(), order.end(), Index(0));
+        std::copy(neighbours.begin(), neighbours.end(), old_neighbours.begin());
+        std::copy(weights.begin(), weights.end(), old_weights.begin());
+        std::stable_sort(order.begin(), order.end(), [&](Index a, Index b) { return old_neighbours[a] < old_neighbours[b]; });
+        for (Index k = 0; k < length; k++) {
+            neighbours[k] = old_neighbours[order[k]];
+            if (weighted) weights[k] = old_weights[order[k]];
+        }
+        return;
+    }
+    for (Index k = 1; k < length; k++) {
+        const std::int32_t neighbour = neighbours[k];
+        const double weight = weighted ? weights[k] : 0.0;
+        Index at = k;
+        for (; at > 0 && neighbours[at - 1] > neighbour; at--) {
+            neighbours[at] = neighbours[at - 1];
+            if (weighted) weights[at] = weights[at - 1];
+        }
+        neighbours[at] = neighbour;
+        if (weighted) weights[at] = weight;
+    }
+}
+
+// Returns entries row by row: (starts, neighbours, weights). The neighbours of a row ascend; equal neighbours keep their order.
+// `ends` holds (node, neighbour) of each entry; `nodes` ascend and contain all nodes of the entries.
 std::tuple<Owned<Index>, Owned<std::int32_t>, Owned<double>> place_entries(Vector<const std::int32_t> nodes,
                                                                            Matrix<const std::int32_t> ends,
                                                                            Vector<const double> weights) {
@@ -97,86 +129,53 @@ std::tuple<Owned<Index>, Owned<std::int32_t>, Owned<double>> place_entries(Vecto
     const bool weighted = weights.size() > 0;
     Interrupts interrupts;
     Owned<std::int32_t> rows(count);
-    Owned<Index> starts = Owned<Index>::zeros(n + 1), place(n);
-    Index near = 0;
+    Owned<Index> starts = Owned<Index>::zeros(n + 1);
+    Index row = 0;
     for (Index k = 0; k < count; k++) {
-        if (k % 65536 == 0) interrupts.look();
-        near = n > 0 ? find_node(nodes, ends(k, 0), near) : -1;
-        if (near < 0) throw std::runtime_error("an edge belongs to no node of its partition");
-        rows[k] = static_cast<std::int32_t>(near);
-        starts[near + 1]++;
+        interrupts.check_at(k);
+        row = n > 0 ? find_node(nodes, ends(k, 0), row) : -1;
+        if (row < 0) throw std::runtime_error("an edge has no end in its partition");
+        rows[k] = static_cast<std::int32_t>(row);
+        starts[row + 1]++;
     }
-    std::partial_sum(starts.begin(), starts.end(), starts.begin());
-    std::copy(starts.begin(), starts.end() - 1, place.begin());
+    Owned<Index> next = start_groups(starts);
     Owned<std::int32_t> neighbours(count);
     Owned<double> data(weights.size());
     for (Index k = 0; k < count; k++) {
-        if (k % 65536 == 0) interrupts.look();
-        const Index at = place[rows[k]]++;
+        interrupts.check_at(k);
+        const Index at = next[rows[k]]++;
         neighbours[at] = ends(k, 1);
         if (weighted) data[at] = weights[k];
     }
     parallel_ranges(n, count, [&](Index lo, Index hi) {
-        Owned<Index> order;
-        Owned<std::int32_t> old_neighbours;
-        Owned<double> old_data;
         for (Index i = lo; i < hi; i++) {
             const Index first = starts[i], length = starts[i + 1] - first;
-            if (length > 64) {
-                order = Owned<Index>(length);
-                old_neighbours = Owned<std::int32_t>(length);
-                old_data = Owned<double>(weighted ? length : 0);
-                std::iota(order.begin(), order.end(), Index(0));
-                std::copy(&neighbours[first], &neighbours[first] + length, old_neighbours.begin());
-                if (weighted) std::copy(&data[first], &data[first] + length, old_data.begin());
-                std::stable_sort(order.begin(), order.end(),
-                                 [&](Index a, Index b) { return old_neighbours[a] < old_neighbours[b]; });
-                for (Index k = 0; k < length; k++) {
-                    neighbours[first + k] = old_neighbours[order[k]];
-                    if (weighted) data[first + k] = old_data[order[k]];
-                }
-                continue;
-            }
-            for (Index k = first + 1; k < first + length; k++) {  // short rows: insertion
-                const std::int32_t neighbour = neighbours[k];
-                const double weight = weighted ? data[k] : 0.0;
-                Index at = k;
-                for (; at > first && neighbours[at - 1] > neighbour; at--) {
-                    neighbours[at] = neighbours[at - 1];
-                    if (weighted) data[at] = data[at - 1];
-                }
-                neighbours[at] = neighbour;
-                if (weighted) data[at] = weight;
-            }
+            sort_row({neighbours.data + first, {length}, {1}}, {data.data + (weighted ? first : 0), {weighted ? length : 0}, {1}});
         }
     });
     return {std::move(starts), std::move(neighbours), std::move(data)};
 }
 
-std::uint64_t scramble(std::uint64_t x) {  // as `risk.scramble`
-    x += 0x9E3779B97F4A7C15u;
-    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
-    x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
-    return x ^ (x >> 31);
-}
+// Returns a hash of x, the same as `risk.scramble`.
+std::uint64_t scramble(std::uint64_t x) { return splitmix_output(x + SPLITMIX_STEP); }
 
-// A number of 64 bits for the entries, the same in any order: it tells graphs apart, it does not protect. `bits` are those of the
-// weights, or of one weight for all.
+// Returns a hash of the entries that does not depend on their order. It distinguishes graphs, but it is not a protection against
+// attacks. `bits` are the bits of all weights, or of one weight for all entries.
 std::uint64_t fingerprint(Vector<const Index> nodes, Vector<const Index> starts, Vector<const std::int32_t> columns,
                           Vector<const std::uint64_t> bits) {
     std::uint64_t total = 0;
     for (Index i = 0; i < nodes.size(); i++) {
-        const std::uint64_t own = scramble(static_cast<std::uint64_t>(nodes[i]));
+        const std::uint64_t row = scramble(static_cast<std::uint64_t>(nodes[i]));
         for (Index k = starts[i]; k < starts[i + 1]; k++)
-            total += scramble((own ^ scramble(static_cast<std::uint64_t>(columns[k]))) + bits[bits.size() > 1 ? k : 0]);
+            total += scramble((row ^ scramble(static_cast<std::uint64_t>(columns[k]))) + bits[bits.size() > 1 ? k : 0]);
     }
     return total;
 }
 
 // ---- ghost zones --------------------------------------------------------------------------------------------------
 
-// Rows in ascending node number with local neighbours: (starts, neighbours, weights). Row i is row order[i] of what is given;
-// neighbours that are not among `nodes` are dropped.
+// Returns rows with local neighbour numbers, in ascending node order: (starts, neighbours, weights). Row i of the result is row
+// order[i] of the arguments; neighbours that are not in `nodes` are dropped.
 std::tuple<Owned<std::int32_t>, Owned<std::int32_t>, Owned<double>> localize_rows(Vector<const std::int32_t> nodes,
                                                                                   Vector<const Index> order,
                                                                                   Vector<const Index> starts,
@@ -188,7 +187,7 @@ std::tuple<Owned<std::int32_t>, Owned<std::int32_t>, Owned<double>> localize_row
     Index size = 0;
     local_starts[0] = 0;
     for (Index i = 0; i < nodes.size(); i++) {
-        if (i % 65536 == 0) interrupts.look();
+        interrupts.check_at(i);
         for (Index p = starts[order[i]]; p < starts[order[i] + 1]; p++) {
             const Index j = find_node(nodes, columns[p], i);
             if (j < 0) continue;
@@ -201,22 +200,23 @@ std::tuple<Owned<std::int32_t>, Owned<std::int32_t>, Owned<double>> localize_row
     return {std::move(local_starts), std::move(neighbours).shortened(size), std::move(weights).shortened(data.size() ? size : 0)};
 }
 
-// Nodes within `depth` hops of those that `part` owns, up to `most`; and how many hops were made. Nodes that are met are stamped in
-// `seen`.
+// Returns the number of ghost nodes of a partition, and the number of hops made. Ghost nodes are the nodes of other partitions
+// within `depth` hops of the nodes that `part` owns; the search stops at more than `most`. It writes `part` into `seen` for each
+// ghost node.
 template <typename I, typename O> std::tuple<Index, Index> count_ghosts(Vector<const I> starts, Vector<const I> columns,
                                                                         Vector<const O> owner, Index part,
                                                                         Vector<std::int32_t> seen, Index depth, Index most) {
     const Index n = owner.size();
-    Owned<Index> here(n), layer(n);
+    Owned<Index> front(n), layer(n);
     Interrupts interrupts;
-    Index here_size = 0, count = 0;
+    Index front_size = 0, count = 0;
     for (Index i = 0; i < n; i++)
-        if (static_cast<Index>(owner[i]) == part) here[here_size++] = i;
+        if (static_cast<Index>(owner[i]) == part) front[front_size++] = i;
     for (Index hop = 0; hop < depth; hop++) {
         Index size = 0;
-        for (Index k = 0; k < here_size; k++) {
-            if (k % 65536 == 0) interrupts.look();
-            const Index i = here[k];
+        for (Index k = 0; k < front_size; k++) {
+            interrupts.check_at(k);
+            const Index i = front[k];
             for (I p = starts[i]; p < starts[i + 1]; p++) {
                 const I j = columns[p];
                 if (static_cast<Index>(owner[j]) != part && seen[j] != part) {
@@ -227,8 +227,8 @@ template <typename I, typename O> std::tuple<Index, Index> count_ghosts(Vector<c
         }
         count += size;
         if (size == 0 || count > most) return {count, hop + 1};
-        std::swap(here, layer);
-        here_size = size;
+        std::swap(front, layer);
+        front_size = size;
     }
     return {count, depth};
 }

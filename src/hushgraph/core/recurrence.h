@@ -1,7 +1,7 @@
 // The three-term recurrence on blocks of rows, in a wavefront that stays in cache.
 //
-// Each row adds its neighbours in ascending node number, each scale its terms in ascending degree: the bits never depend on blocks,
-// threads or the number of signals side by side.
+// Each row sums its neighbours in ascending node order, and each scale sums its terms in ascending degree. So the bits of a result
+// do not depend on the blocks, the threads or the number of signals in the lanes.
 #pragma once
 
 #include "arrays.h"
@@ -9,27 +9,27 @@
 
 namespace hushgraph {
 
-// (own diagonal + offset) x - gain adjacency x, rows in the order of a layout (`kernels/layout.py`).
+// The operator x -> shift x - gain (adjacency) x, with rows in the order of a layout (`kernels/layout.py`).
 template <typename T> struct Operator {
-    Vector<const Index> blocks;      // first row of each block, and the end of the last
+    Vector<const Index> blocks;      // first row of each block, and the end of the last block
     Vector<const Index> block_runs;  // first run of each block
-    Matrix<const Index> runs;        // first row, last row + 1, length of its rows, place of its first index
-    Vector<const T> run_shift;       // what multiplies x itself, for the rows of each run
+    Matrix<const Index> runs;        // of each run: first row, last row + 1, length of the rows, position of the first index
+    Vector<const T> run_shift;       // shift of the rows of each run
     Vector<const std::uint32_t> indices;
-    Optional<const T, 1> values;     // none: every edge has the same weight, which is part of gain and run_shift
-    Optional<const T, 1> row_shift;  // where there are values: what multiplies x itself, for each row
+    Optional<const T, 1> values;     // absent if all edges have the same weight, which is then part of gain and run_shift
+    Optional<const T, 1> row_shift;  // if there are values: the shift of each row, instead of run_shift
     T gain;
 
     Index n_blocks() const { return blocks.size() - 1; }
 };
 
-// What one sweep of the wavefront reads and writes: terms k .. k + steps - 1 from the two before them.
+// A sweep of the wavefront: it computes the terms k .. k + steps - 1 from the two terms before them.
 //
-// On each block a sweep goes through stages: stage 0 loads the two terms into rows 0 and 1 of the window, stage s computes row s
-// + 1. Forward terms are T_k x, added into the bands when a block is finished; backward terms are Clenshaw's b_k, which start from
-// the mixed bands. A block's rows lie together in the window, from row & mask on; what sticks out at its end is copied to its
-// beginning, where neighbours look for it. Moments: marks (blocks, terms, lanes) take <T_k x, T_k x> at 2k and <T_k x, T_k-1 x> at
-// 2k - 1, since T_a T_b = (T_a+b + T_a-b) / 2.
+// A sweep processes each block in stages: stage 0 loads the two old terms into rows 0 and 1 of the window, stage s computes row s
+// + 1. Forward terms are T_k x; they are added to the bands when a block is finished. Backward terms are Clenshaw's b_k; they start
+// from the mixed bands. The window is circular: row i of the graph is at position i & mask. The rows of a block are adjacent in the
+// window; the part behind the end of the window is copied to its start, where other blocks read it. `block_moments` (blocks, terms,
+// lanes) receives <T_k x, T_k x> at 2k and <T_k x, T_k-1 x> at 2k - 1; these are moments because T_a T_b = (T_a+b + T_a-b) / 2.
 template <typename T> struct Sweep {
     Index k, steps;
     Operator<T> rows;
@@ -38,12 +38,12 @@ template <typename T> struct Sweep {
     Matrix<T> new_terms;
     Index mask;
     Matrix<T> bands;
-    Cube<T> marks;
+    Cube<T> block_moments;
     bool backward;
 };
 
-// A power iteration: x becomes max(factor rows x, least), `steps` times; `quotients` (blocks, steps) take the largest (rows x)_i /
-// x_i of each block, over the rows that are counted (none given: all).
+// A power iteration: x becomes max(factor rows x, least), `steps` times. `quotients` (blocks, steps) receives the largest
+// (rows x)_i / x_i of each block, over the rows that are counted (all rows if `counted` is absent).
 struct Powers {
     Operator<double> rows;
     Vector<const double> x;

@@ -1,5 +1,5 @@
-// Noise levels of wavelet coefficients: a regression on the degrees around each node (`local_noise.py`), and what probes say of
-// filters (`filters.py`).
+// Noise levels of wavelet coefficients: a regression on the degrees around each node (`local_noise.py`), and sums over random
+// probes of filters (`filters.py`).
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -12,10 +12,13 @@
 namespace hushgraph {
 namespace {
 
-constexpr Index LOCAL = 4, ALONE = 5;  // rows of what is known around the nodes: the noise, and that of nodes without neighbors
-constexpr Index MADE = 11;    // columns of the regression that are made of the rows; those from ALONE on are columns themselves
+// The array `around` of `local_noise.surroundings` has one row for each quantity. The columns of the regression are N_DERIVED
+// columns computed from all rows, and then the rows of `around` from ISOLATED on.
+constexpr Index NOISE = 4, ISOLATED = 5;  // rows: the noise, and the noise of nodes without neighbors
+constexpr Index N_DERIVED = 11;
 constexpr Index SLICE = 512;  // nodes whose columns stay in cache
 
+// A sum of whole high units and low units.
 struct Units {
     double high, low;
 };
@@ -23,7 +26,7 @@ struct Units {
 #define HUSHGRAPH_LOOPS "smoothing.inc"
 #include "both_levels.h"
 
-// target_i = inverse_i sum_k weight_k source_k over the neighbors of i.
+// Computes target_i = inverse_i sum_k weight_k source_k over the neighbors k of i.
 template <typename I> void average_neighbors(Vector<const I> indptr, Vector<const I> indices, Vector<const double> weights,
                                              Vector<const double> inverse, Vector<const double> source, Vector<double> target) {
     parallel_ranges(target.size(), target.size(), [&](Index lo, Index hi) {
@@ -35,37 +38,38 @@ template <typename I> void average_neighbors(Vector<const I> indptr, Vector<cons
     });
 }
 
-// Raises parts (blocks, rows) to the largest size of each column of the regression, of the weights, of 1 and of the noise, block by
-// block.
+// Raises parts (blocks, rows) to the largest absolute values in each block. The rows are the columns of the regression, the
+// weights, 1, and the noise.
 void largest_features(Matrix<const double> around, Matrix<const double> weights, Matrix<double> parts, Index block) {
-    const Index n = weights.shape[1], n_columns = MADE + around.size() - ALONE, one = n_columns + weights.size();
+    const Index n = weights.shape[1], n_columns = N_DERIVED + around.size() - ISOLATED, constant = n_columns + weights.size();
     parallel_for(parts.size(), n * parts.shape[1], [&](Index b) {
-        Owned<double, 2> made(MADE, SLICE);
+        Owned<double, 2> derived(N_DERIVED, SLICE);
         const Vector<double> tops = parts[b];
         const auto raise = [&](Index row, const double* values, Index size) {
             tops[row] = std::max(tops[row], HUSHGRAPH_LEVEL(largest_size)(values, size));
         };
         for (Index lo = b * block; lo < std::min((b + 1) * block, n); lo += SLICE) {
             const Index size = std::min({SLICE, (b + 1) * block - lo, n - lo});
-            HUSHGRAPH_LEVEL(put_features)(around, lo, size, made);
-            for (Index k = 0; k < MADE; k++) raise(k, &made(k, 0), size);
-            for (Index k = ALONE; k < around.size(); k++) raise(MADE + k - ALONE, &around(k, lo), size);
+            HUSHGRAPH_LEVEL(put_features)(around, lo, size, derived);
+            for (Index k = 0; k < N_DERIVED; k++) raise(k, &derived(k, 0), size);
+            for (Index k = ISOLATED; k < around.size(); k++) raise(N_DERIVED + k - ISOLATED, &around(k, lo), size);
             for (Index k = 0; k < weights.size(); k++) raise(n_columns + k, &weights(k, lo), size);
-            tops[one] = std::max(tops[one], 1.0);
-            raise(one + 1, &around(LOCAL, lo), size);
+            tops[constant] = std::max(tops[constant], 1.0);
+            raise(constant + 1, &around(NOISE, lo), size);
         }
     });
 }
 
-// A whole number of units as an integer; the least one stands for what is no number.
+// Returns a whole number of units as an integer; infinity and NaN become the smallest integer.
 Index whole_number(double units) { return std::isfinite(units) ? static_cast<Index>(units) : std::numeric_limits<Index>::min(); }
 
-// Writes products of columns with columns up to the diagonal and with weights, and of 1 with weights and noise, into
-// parts (2, blocks, rows, rows): whole numbers of high and of low units. Sizes are below the powers, so that sums are exact.
+// Writes inner products into parts (2, blocks, rows, rows), as whole numbers of high and of low units: columns with columns up to
+// the diagonal, columns with weights, and 1 with weights and noise. All absolute values are below the powers, so the sums are
+// exact.
 void count_products(Matrix<const double> around, Matrix<const double> weights, Vector<const double> powers, Array<Index, 4> parts,
                     Index block) {
     const Index n = weights.shape[1], n_rows = powers.size(), n_scales = weights.size();
-    const Index n_columns = MADE + around.size() - ALONE, one = n_columns + n_scales;
+    const Index n_columns = N_DERIVED + around.size() - ISOLATED, constant = n_columns + n_scales;
     parallel_for(parts.shape[1], n * n_rows, [&](Index b) {
         Owned<double, 2> rows(n_rows, SLICE);
         Owned<Units, 2> sums = Owned<Units, 2>::filled({0.0, 0.0}, n_rows, n_rows);
@@ -75,19 +79,19 @@ void count_products(Matrix<const double> around, Matrix<const double> weights, V
         for (Index lo = b * block; lo < std::min((b + 1) * block, n); lo += SLICE) {
             const Index size = std::min({SLICE, (b + 1) * block - lo, n - lo});
             HUSHGRAPH_LEVEL(put_features)(around, lo, size, rows);
-            for (Index k = 0; k < MADE; k++)
+            for (Index k = 0; k < N_DERIVED; k++)
                 for (Index i = 0; i < size; i++) rows(k, i) *= 1 / powers[k];
-            for (Index k = ALONE; k < around.size(); k++) put(MADE + k - ALONE, &around(k, lo), size);
+            for (Index k = ISOLATED; k < around.size(); k++) put(N_DERIVED + k - ISOLATED, &around(k, lo), size);
             for (Index k = 0; k < n_scales; k++) put(n_columns + k, &weights(k, lo), size);
-            std::fill(&rows(one, 0), &rows(one, 0) + size, 1 / powers[one]);
-            put(one + 1, &around(LOCAL, lo), size);
+            std::fill(&rows(constant, 0), &rows(constant, 0) + size, 1 / powers[constant]);
+            put(constant + 1, &around(NOISE, lo), size);
             HUSHGRAPH_LEVEL(add_dots)(rows, n_columns, n_scales, size, sums);
         }
         for (Index k = 0; k < n_rows; k++) {
             for (Index m = 0; m < n_rows; m++) {
-                const bool is_weight = m >= n_columns && m < one;
-                const bool needed = k < n_columns ? m <= k || is_weight : k == one && m >= n_columns;
-                if (!needed) continue;
+                const bool is_weight = m >= n_columns && m < constant;
+                const bool is_needed = k < n_columns ? m <= k || is_weight : k == constant && m >= n_columns;
+                if (!is_needed) continue;
                 parts[0][b](k, m) = whole_number(sums(k, m).high * 1073741824.0);          // 2^30
                 parts[1][b](k, m) = whole_number(sums(k, m).low * 1152921504606846976.0);  // 2^60
             }
@@ -95,32 +99,35 @@ void count_products(Matrix<const double> around, Matrix<const double> weights, V
     });
 }
 
-// Writes what the regression says of each node, within a factor 4 of what is usual for its noise, into out (scales, n).
+// Writes the fitted value of each node into out (scales, n). The value is limited to a factor 4 around `usual` times the noise of
+// the node.
 void fit_weights(Matrix<const double> around, Matrix<const double> coefficients, Vector<const double> usual, Matrix<double> out) {
     const Index n = out.shape[1], n_columns = coefficients.size();
-    parallel_for((n + SLICE - 1) / SLICE, n * n_columns, [&](Index part) {
-        const Index lo = part * SLICE, size = std::min(SLICE, n - lo);
-        Owned<double, 2> made(MADE, SLICE);
+    const auto fit = [&](Index lo, Index hi) {
+        const Index size = hi - lo;
+        Owned<double, 2> derived(N_DERIVED, SLICE);
         Owned<const double*> columns(n_columns);
         Owned<double> factors(n_columns);
-        HUSHGRAPH_LEVEL(put_features)(around, lo, size, made);
-        for (Index c = 0; c < n_columns; c++) columns[c] = c < MADE ? &made(c, 0) : &around(ALONE + c - MADE, lo);
+        HUSHGRAPH_LEVEL(put_features)(around, lo, size, derived);
+        for (Index c = 0; c < n_columns; c++) columns[c] = c < N_DERIVED ? &derived(c, 0) : &around(ISOLATED + c - N_DERIVED, lo);
         for (Index k = 0; k < out.size(); k++) {
             for (Index c = 0; c < n_columns; c++) factors[c] = coefficients(c, k);
-            HUSHGRAPH_LEVEL(put_fitted)(columns.data, factors.data, n_columns, usual[k], &around(LOCAL, lo), size, &out(k, lo));
+            HUSHGRAPH_LEVEL(put_fitted)(columns.data, factors.data, n_columns, usual[k], &around(NOISE, lo), size, &out(k, lo));
         }
-    });
+    };
+    parallel_ranges(n, n * n_columns, fit, SLICE);
 }
 
-// Adds that share of each probe's (rho_j eps)^2, (eps - P eps)^2, (P eps) (rho_j eps) and eps (eps - P eps) to sums (2 rows, n).
+// Adds `share` times squares and products of each probe eps to sums (2 n_rows, n): squares (rho_j eps)^2 and (eps - P eps)^2, then
+// products (P eps) (rho_j eps) and eps (eps - P eps).
 //
-// rows (probes, rows, n) hold rho_j eps, and from n_scales on P eps; the P in the products is that of row `pilot`. `fresh`: sums
-// start at 0.
+// rows (probes, n_rows, n) holds rho_j eps, and from row n_scales on P eps. The products use the P of row `pilot`. `fresh`: the
+// sums start at 0.
 void add_probes(Matrix<const double> eps, Cube<const double> rows, Index n_scales, Index pilot, double share, bool fresh,
                 Matrix<double> sums) {
     const Index n = eps.shape[1], n_rows = rows.shape[1];
-    parallel_for((n + SLICE - 1) / SLICE, n * n_rows * eps.size(), [&](Index part) {
-        const Index lo = part * SLICE, size = std::min(SLICE, n - lo);
+    const auto add = [&](Index lo, Index hi) {
+        const Index size = hi - lo;
         for (Index j = 0; j < n_rows; j++) {
             double *squares = &sums(j, lo), *products = &sums(n_rows + j, lo);
             if (j < n_scales)
@@ -128,7 +135,8 @@ void add_probes(Matrix<const double> eps, Cube<const double> rows, Index n_scale
             else
                 HUSHGRAPH_LEVEL(add_probe_row<true>)(eps, rows, j, pilot, share, fresh, lo, size, squares, products);
         }
-    });
+    };
+    parallel_ranges(n, n * n_rows * eps.size(), add, SLICE);
 }
 
 template <typename I> void bind_for(nb::module_& m) {

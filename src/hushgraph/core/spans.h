@@ -1,4 +1,4 @@
-// Where a text lies in a row of bytes, as one number: start << 32 | end.
+// Spans: the position of a text in an array of bytes, as one number: start << 32 | end.
 #pragma once
 
 #include <stdexcept>
@@ -13,11 +13,11 @@ struct Span {
 
 inline Index join_span(Index start, Index end) { return start << 32 | end; }
 
-// Start and end of a text; one outside the first `size` bytes is an error.
+// Returns the start and the end of a text. A span outside the first `size` bytes is an error.
 inline Span split_span(Index span, Index size) {
-    const Span found = {span >> 32, span & 0xFFFFFFFF};
-    if (found.start < 0 || found.start > found.end || found.end > size) throw std::out_of_range("a text lies outside its bytes");
-    return found;
+    const Span text = {span >> 32, span & 0xFFFFFFFF};
+    if (text.start < 0 || text.start > text.end || text.end > size) throw std::out_of_range("a text is outside the buffer");
+    return text;
 }
 
 }  // namespace hushgraph

@@ -1,4 +1,4 @@
-// Steps of the iterations that bound the largest eigenvalue of a Laplacian (`spectrum.py`).
+// Steps of iterations that bound the largest eigenvalue of a Laplacian (`spectrum.py`).
 #include "python.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace hushgraph {
 namespace {
 
-// w - alpha v - beta v_previous, written over v_previous; returns its squared norm per block.
+// Replaces v_previous by w - alpha v - beta v_previous; returns the squared norm of each block of the result.
 Owned<double> next_lanczos_vector(Vector<const Index> blocks, Vector<const double> w, Vector<const double> v,
                                   Vector<double> v_previous, double alpha, double beta) {
     Owned<double> norms(blocks.size() - 1);
@@ -26,17 +26,17 @@ Owned<double> next_lanczos_vector(Vector<const Index> blocks, Vector<const doubl
     return norms;
 }
 
-// Sums over the triangles that gain: out of the entry (i, j) takes, for each node k that makes a triangle with it, 1 or the
-// smallest share of the entries (i, j), (i, k) and (j, k), in ascending k. Shares are symmetric, and so is `out`. Returns whether
-// there is a triangle.
+// Writes for each entry (i, j) the sum over the useful triangles (i, j, k), in ascending k, of 1 or of the smallest share of the
+// entries (i, j), (i, k) and (j, k). Shares are symmetric, and so is `out`. Returns whether there is a useful triangle.
 //
-// A triangle gains if none of its x is larger than the two others together; its rows must not be longer than `longest_row`.
+// A triangle is useful if it improves the bound: none of its three x is larger than the sum of the other two. Triangles with a row
+// longer than `longest_row` are left out, for speed.
 template <typename I> bool sum_triangles(Vector<const I> indptr, Vector<const I> indices, Vector<const double> x,
                                          Optional<const double, 1> shares, Vector<double> out, Index longest_row) {
     const auto is_short = [&](Index i) { return indptr[i + 1] - indptr[i] <= longest_row; };
-    std::atomic<bool> found{false};
+    std::atomic<bool> has_triangle{false};
     parallel_ranges(indptr.size() - 1, indices.size(), [&](Index lo, Index hi) {
-        bool found_here = false;
+        bool has_local_triangle = false;
         for (Index i = lo; i < hi; i++) {
             const bool is_row_short = is_short(i);
             for (I e = indptr[i]; e < indptr[i + 1]; e++) {
@@ -48,7 +48,7 @@ template <typename I> bool sum_triangles(Vector<const I> indptr, Vector<const I>
                         const I k = indices[p], m = indices[q];
                         if (k == m && x[i] <= x[j] + x[k] && x[j] <= x[i] + x[k] && x[k] <= x[i] + x[j] && is_short(k)) {
                             sum += shares ? std::min(std::min(shares[e], shares[p]), shares[q]) : 1.0;
-                            found_here = true;
+                            has_local_triangle = true;
                         }
                         p += k <= m;
                         q += m <= k;
@@ -57,21 +57,21 @@ template <typename I> bool sum_triangles(Vector<const I> indptr, Vector<const I>
                 out[e] = sum;
             }
         }
-        if (found_here) found = true;
+        if (has_local_triangle) has_triangle = true;
     });
-    return found;
+    return has_triangle;
 }
 
-// What is left of the weights when triangles have taken their share, as the values of a layout, and the diagonal with what they add
-// to it.
+// Returns the weights without the part that the triangles take, as the values of a layout, and the diagonal plus the part that the
+// triangles add to it.
 template <typename I> std::tuple<Owned<double>, Owned<double>> take_out(Vector<const I> indptr, Vector<const double> weights,
                                                                         Vector<const double> taken, Vector<const Index> order,
                                                                         Matrix<const Index> runs, Vector<const double> diagonal,
                                                                         double slack) {
     Owned<double> values(taken.size()), raised(order.size());
-    constexpr Index some = 64;  // runs at a time
-    parallel_for((runs.size() + some - 1) / some, taken.size(), [&](Index part) {
-        for (Index r = part * some; r < std::min(runs.size(), (part + 1) * some); r++) {
+    constexpr Index runs_per_task = 64;
+    const auto fill = [&](Index first_run, Index last_run) {
+        for (Index r = first_run; r < last_run; r++) {
             const Index first = runs(r, 0), length = runs(r, 2), place = runs(r, 3);
             for (Index i = first; i < runs(r, 1); i++) {
                 double sum = 0.0;
@@ -81,10 +81,11 @@ template <typename I> std::tuple<Owned<double>, Owned<double>> take_out(Vector<c
                     sum += taken[e];
                     values[place + (i - first) * length + p] = std::abs(weight - taken[e]) + (taken[e] > 0 ? slack * weight : 0.0);
                 }
-                raised[i] = diagonal[i] + 0.5 * sum;  // each triangle is met at two entries of the row
+                raised[i] = diagonal[i] + 0.5 * sum;  // each triangle belongs to two entries of the row
             }
         }
-    });
+    };
+    parallel_ranges(runs.size(), taken.size(), fill, runs_per_task);
     return {std::move(values), std::move(raised)};
 }
 

@@ -1,4 +1,5 @@
-// Sums whose bits never change: fixed blocks of nodes, each added up in a fixed order (`sums.py` combines them pairwise).
+// Sums whose bits do not depend on the number of threads: fixed blocks of nodes, each summed in a fixed order. `sums.py` combines
+// the blocks pairwise.
 #include "python.h"
 
 #include "sums.h"
@@ -16,7 +17,7 @@ struct FourDots {
     double xy, xw, zy, zw;
 };
 
-// x'y, x'w, z'y, z'w.
+// Returns x'y, x'w, z'y and z'w.
 FourDots four_dots(const double* x, const double* z, const double* y, const double* w, Index size) {
     const Index wide = size / WIDTH;
     FourDots sums = {0.0, 0.0, 0.0, 0.0};
@@ -36,7 +37,8 @@ FourDots four_dots(const double* x, const double* z, const double* y, const doub
     return sums;
 }
 
-// Inner products of the rows of a block, of rows with themselves up to the diagonal only. Two by two, a slice of them in cache.
+// Adds the inner products of the rows of a and b over the nodes lo .. hi - 1. `same`: a and b are equal, and only products up to
+// the diagonal are needed. The rows are processed in pairs, a slice at a time, which stays in cache.
 void add_products(Matrix<const double> a, Matrix<const double> b, bool same, Index lo, Index hi, Matrix<double> out) {
     for (Index start = lo; start < hi; start += SLICE) {
         const Index size = std::min(SLICE, hi - start);
@@ -54,14 +56,14 @@ void add_products(Matrix<const double> a, Matrix<const double> b, bool same, Ind
     }
 }
 
-// Adds the products of each block of nodes to its part of `parts` (blocks, rows of a, rows of b).
+// Adds the inner products over each block of nodes to `parts` (blocks, rows of a, rows of b).
 void block_products(Matrix<const double> a, Matrix<const double> b, bool same, Cube<double> parts, Index block) {
     const Index n = a.shape[1];
     parallel_for(parts.size(), a.size() * n,
                  [&](Index k) { add_products(a, b, same, k * block, std::min((k + 1) * block, n), parts[k]); });
 }
 
-// Dot products of each pair of rows, block by block: parts (blocks, rows).
+// Writes the inner products of row k of a and row k of b over each block of nodes into `parts` (blocks, rows).
 void block_dots(Matrix<const double> a, Matrix<const double> b, Matrix<double> parts, Index block) {
     const Index n = a.shape[1];
     parallel_for(parts.size(), a.size() * n, [&](Index k) {
@@ -70,11 +72,10 @@ void block_dots(Matrix<const double> a, Matrix<const double> b, Matrix<double> p
     });
 }
 
-// out += sum_k shares_k rows_k, in ascending k.
+// Adds sum_k shares_k rows_k to `out`, in ascending k.
 void add_rows(Vector<const double> shares, Matrix<const double> rows, Vector<double> out) {
-    const Index n = out.size();
-    parallel_for((n + SLICE - 1) / SLICE, rows.size() * n, [&](Index part) {
-        const Index lo = part * SLICE, size = std::min(SLICE, n - lo);
+    const auto add = [&](Index lo, Index hi) {
+        const Index size = hi - lo;
         double* __restrict target = &out[lo];
         for (Index k = 0; k < rows.size(); k++) {
             const double share = shares[k];
@@ -82,18 +83,14 @@ void add_rows(Vector<const double> shares, Matrix<const double> rows, Vector<dou
             if (share != 0)
                 for (Index i = 0; i < size; i++) target[i] += share * row[i];
         }
-    });
+    };
+    parallel_ranges(out.size(), rows.size() * out.size(), add, SLICE);
 }
 
-// High units in the values, and of what is left the low ones, each 2^-32 of a high one.
+// Returns the sum of the values as a number of high units and a number of low units. `per_unit` is the number of high units in 1.
 std::tuple<Index, Index> count_units(Vector<const double> values, double per_unit) {
     Index high = 0, low = 0;
-    for (const double given : values) {
-        const double value = given * per_unit;
-        const Index whole = static_cast<Index>(value);
-        high += whole;
-        low += static_cast<Index>((value - static_cast<double>(whole)) * 4294967296.0);
-    }
+    for (const double value : values) add_units(value * per_unit, high, low);
     return {high, low};
 }
 

@@ -5,8 +5,8 @@
 
 namespace hushgraph {
 
-// x'y, two vectors of sums at a time, so that none waits for another. It becomes part of its caller, and so of the caller's level
-// (levels.h).
+// Returns x'y. Two groups of four partial sums are independent of each other, so that no addition waits for the one before. The
+// function is inlined, so it has the level of the calling function (levels.h).
 [[gnu::always_inline]] inline double dot(const double* x, const double* y, Index size) {
     const Index wide = size / (2 * WIDTH);
     double value = 0.0;
@@ -20,6 +20,15 @@ namespace hushgraph {
     }
     for (Index i = 2 * wide * WIDTH; i < size; i++) value += x[i] * y[i];
     return value;
+}
+
+constexpr double LOW_UNIT = 0x1p-32;  // in high units
+
+// Adds a value, in high units, to a sum of whole high and low units. The error is less than one low unit.
+inline void add_units(double value, Index& high, Index& low) {
+    const Index whole = static_cast<Index>(value);
+    high += whole;
+    low += static_cast<Index>((value - static_cast<double>(whole)) * (1 / LOW_UNIT));
 }
 
 }  // namespace hushgraph

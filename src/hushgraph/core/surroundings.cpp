@@ -1,4 +1,4 @@
-// Kernels that say which nodes are around a node, row by row (`surroundings.py`).
+// Kernels between each node and the nodes around it, as rows of sparse matrices (`surroundings.py`).
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -11,24 +11,24 @@ namespace hushgraph {
 namespace {
 
 using Column = std::int32_t;
-using Rows = std::tuple<Owned<Index>, Owned<Column>, Owned<double>>;  // of a sparse matrix: starts, columns, weights
+using Rows = std::tuple<Owned<Index>, Owned<Column>, Owned<double>>;  // a sparse matrix: starts, columns, weights
 
-constexpr Index RANGE = 64;  // rows that a thread makes at a time
+constexpr Index RANGE = 64;  // rows that a thread computes at a time
 
 #define HUSHGRAPH_LOOPS "surroundings.inc"
 #include "both_levels.h"
 
-// Some rows of a matrix, appended one after the other.
+// Some rows of a matrix, stored one after the other.
 struct Part {
     Owned<Column> columns;
     Owned<double> weights;
     Index size = 0;
 
-    void reserve(Index more) {
-        if (size + more <= columns.size()) return;
-        const Index room = std::max(2 * columns.size(), size + more);
-        columns.grow(room);
-        weights.grow(room);
+    void reserve(Index n_entries) {
+        if (size + n_entries <= columns.size()) return;
+        const Index capacity = std::max(2 * columns.size(), size + n_entries);
+        columns.grow(capacity);
+        weights.grow(capacity);
     }
 
     void append(Column column, double weight) {
@@ -37,12 +37,12 @@ struct Part {
     }
 };
 
-// Candidates for one row; reused by the rows that a thread makes.
-struct Row {
-    explicit Row(Index most) : columns(most), weights(most), sorted(most) {}
+// Candidates for the entries of one row. A thread uses the same object for all its rows.
+struct Candidates {
+    explicit Candidates(Index most) : columns(most), weights(most), ranked(most) {}
 
     Owned<Column> columns;
-    Owned<double> weights, sorted;
+    Owned<double> weights, ranked;
     Index count = 0;
 
     void add(Column column, double weight) {
@@ -50,37 +50,35 @@ struct Row {
         weights[count++] = weight;
     }
 
-    // Appends the heaviest `most` of them, of equal ones the first, and starts anew.
+    // Appends the `most` candidates of largest weight to a part, and removes all candidates. Of equal weights the first are taken.
     void append_to(Part& part, Index most) {
         part.reserve(std::min(count, most));
         if (count <= most) {
             for (Index c = 0; c < count; c++) part.append(columns[c], weights[c]);
         } else {
-            std::copy(weights.begin(), weights.begin() + count, sorted.begin());
-            std::nth_element(sorted.begin(), sorted.begin() + (count - most), sorted.begin() + count);
-            const double least = sorted[count - most];
-            Index spare = most;
-            for (Index c = 0; c < count; c++) spare -= weights[c] > least;
+            std::copy(weights.begin(), weights.begin() + count, ranked.begin());
+            std::nth_element(ranked.begin(), ranked.begin() + (count - most), ranked.begin() + count);
+            const double least = ranked[count - most];
+            Index n_equal = most;  // candidates of weight `least` that are taken
+            for (Index c = 0; c < count; c++) n_equal -= weights[c] > least;
             for (Index c = 0; c < count; c++) {
-                if (weights[c] > least)
-                    part.append(columns[c], weights[c]);
-                else if (weights[c] == least && spare > 0) {
-                    part.append(columns[c], weights[c]);
-                    spare--;
-                }
+                const bool is_equal = weights[c] == least;
+                if (!(weights[c] > least) && !(is_equal && n_equal > 0)) continue;
+                n_equal -= is_equal;
+                part.append(columns[c], weights[c]);
             }
         }
         count = 0;
     }
 };
 
-// The columns that a row has, in ascending order: a bit for each, and a bit for each word of bits that is not 0.
-class Sorter {
+// Sorts the columns of a row with a bit for each column, and a bit for each word of 64 columns that is not 0.
+class ColumnSorter {
   public:
-    explicit Sorter(Index n)
+    explicit ColumnSorter(Index n)
         : words_(Owned<std::uint64_t>::zeros(n / 64 + 1)), used_(Owned<std::uint64_t>::zeros(n / 4096 + 1)), values_(n) {}
 
-    // Sorts the entries of a row that has no column twice.
+    // Sorts the entries of a row by column. No column may occur twice.
     void sort(Column* columns, double* weights, Index count) {
         for (Index c = 0; c < count; c++) {
             const Column column = columns[c];
@@ -108,9 +106,9 @@ class Sorter {
     Owned<double> values_;
 };
 
-// The matrix whose row i `make(i, scratch, part)` appends to the part; `scratch` belongs to one thread.
-template <typename Scratch, typename NewScratch, typename Make>
-Rows made_rows(Index n, Index work, NewScratch&& new_scratch, Make&& make) {
+// Returns a matrix of n rows. `append_row(i, scratch, part)` appends row i to the part; each thread has its own `scratch`.
+template <typename Scratch, typename NewScratch, typename AppendRow>
+Rows build_rows(Index n, Index work, NewScratch&& new_scratch, AppendRow&& append_row) {
     const Index n_parts = (n + RANGE - 1) / RANGE;
     Owned<Index> starts(n + 1);
     std::vector<Part> parts(static_cast<std::size_t>(n_parts));
@@ -119,108 +117,111 @@ Rows made_rows(Index n, Index work, NewScratch&& new_scratch, Make&& make) {
     parallel_for(n_parts, work, [&](Index k, int worker) {
         Part& part = parts[static_cast<std::size_t>(k)];
         for (Index i = k * RANGE; i < std::min(n, (k + 1) * RANGE); i++) {
-            make(i, scratch[static_cast<std::size_t>(worker)], part);
-            starts[i + 1] = part.size;  // inside the part, at first
+            append_row(i, scratch[static_cast<std::size_t>(worker)], part);
+            starts[i + 1] = part.size;  // relative to the start of the part
         }
     });
-    Owned<Index> places(n_parts + 1);
-    places[0] = starts[0] = 0;
-    for (Index k = 0; k < n_parts; k++) places[k + 1] = places[k] + parts[static_cast<std::size_t>(k)].size;
-    Owned<Column> columns(places[n_parts]);
-    Owned<double> weights(places[n_parts]);
-    parallel_for(n_parts, places[n_parts], [&](Index k) {
+    Owned<Index> part_starts(n_parts + 1);
+    part_starts[0] = starts[0] = 0;
+    for (Index k = 0; k < n_parts; k++) part_starts[k + 1] = part_starts[k] + parts[static_cast<std::size_t>(k)].size;
+    Owned<Column> columns(part_starts[n_parts]);
+    Owned<double> weights(part_starts[n_parts]);
+    parallel_for(n_parts, part_starts[n_parts], [&](Index k) {
         Part& part = parts[static_cast<std::size_t>(k)];
-        std::copy(part.columns.begin(), part.columns.begin() + part.size, &columns[places[k]]);
-        std::copy(part.weights.begin(), part.weights.begin() + part.size, &weights[places[k]]);
-        part = Part();
-        for (Index i = k * RANGE; i < std::min(n, (k + 1) * RANGE); i++) starts[i + 1] += places[k];
+        std::copy(part.columns.begin(), part.columns.begin() + part.size, &columns[part_starts[k]]);
+        std::copy(part.weights.begin(), part.weights.begin() + part.size, &weights[part_starts[k]]);
+        part = Part();  // frees the memory
+        for (Index i = k * RANGE; i < std::min(n, (k + 1) * RANGE); i++) starts[i + 1] += part_starts[k];
     });
     return {std::move(starts), std::move(columns), std::move(weights)};
 }
 
-// exp(-hop^2 / 2 width^2) up to `reach` hops, breadth first; when there are too many nodes, those met first. Columns ascend.
+// Returns rows of exp(-hop^2 / 2 width^2) for the nodes within `reach` hops, at most `most` for each row. The search is
+// breadth-first; the first nodes are taken if there are too many. Columns ascend.
 Rows hop_rows(Vector<const Column> indptr, Vector<const Column> indices, double width, double reach, Index most) {
     struct Scratch {
-        Owned<Column> queue, met;
-        Owned<double> near;
-        Sorter sorter;
+        Owned<Column> queue, visitor;  // visitor: the last root whose search reached a node
+        Owned<double> weights;         // of the nodes in the queue
+        ColumnSorter sorter;
     };
     const Index n = indptr.size() - 1;
     most = std::min(most, n - 1);
-    const auto new_scratch = [&] { return Scratch{Owned<Column>(n), Owned<Column>::filled(-1, n), Owned<double>(n), Sorter(n)}; };
-    return made_rows<Scratch>(n, n * most, new_scratch, [&](Index root, Scratch& mine, Part& part) {
-        const Column mark = static_cast<Column>(root);
-        mine.met[root] = mark;
-        mine.queue[0] = mark;
+    const auto new_scratch = [&] {
+        return Scratch{Owned<Column>(n), Owned<Column>::filled(-1, n), Owned<double>(n), ColumnSorter(n)};
+    };
+    return build_rows<Scratch>(n, n * most, new_scratch, [&](Index number, Scratch& scratch, Part& part) {
+        const Column root = static_cast<Column>(number);
+        scratch.visitor[root] = root;
+        scratch.queue[0] = root;
         Index head = 0, tail = 1, hop = 0;
         while (head < tail && tail <= most && static_cast<double>(hop + 1) <= reach) {
             hop++;
             const Index ring_end = tail;
             const double weight = std::exp(static_cast<double>(-(hop * hop)) / (2 * (width * width)));
             for (; head < ring_end && tail <= most; head++) {
-                const Column node = mine.queue[head];
+                const Column node = scratch.queue[head];
                 for (Column e = indptr[node]; e < indptr[node + 1] && tail <= most; e++) {
-                    if (mine.met[indices[e]] == mark) continue;
-                    mine.met[indices[e]] = mark;
-                    mine.near[tail] = weight;
-                    mine.queue[tail++] = indices[e];
+                    if (scratch.visitor[indices[e]] == root) continue;
+                    scratch.visitor[indices[e]] = root;
+                    scratch.weights[tail] = weight;
+                    scratch.queue[tail++] = indices[e];
                 }
             }
         }
         const Index first = part.size;
         part.reserve(tail - 1);
-        for (Index c = 1; c < tail; c++) part.append(mine.queue[c], mine.near[c]);
-        mine.sorter.sort(part.columns.data + first, part.weights.data + first, tail - 1);
+        for (Index c = 1; c < tail; c++) part.append(scratch.queue[c], scratch.weights[c]);
+        scratch.sorter.sort(part.columns.data + first, part.weights.data + first, tail - 1);
     });
 }
 
-// Rows of the product of two square matrices without negative entries, of each row the heaviest `most`. Columns ascend.
+// Returns the product of two square matrices without negative entries. Each row keeps its `most` largest entries. Columns ascend.
 Rows product_rows(Vector<const Column> left_ptr, Vector<const Column> left_columns, Vector<const double> left,
                   Vector<const Column> right_ptr, Vector<const Column> right_columns, Vector<const double> right, Index most) {
     struct Scratch {
         Owned<double> total;
-        Owned<Column> touched;
-        Row row;
+        Owned<Column> nonzero;
+        Candidates row;
     };
     const Index n = left_ptr.size() - 1;
-    const auto new_scratch = [&] { return Scratch{Owned<double>::zeros(n), Owned<Column>(n), Row(n)}; };
-    return made_rows<Scratch>(n, 8 * left.size(), new_scratch, [&](Index i, Scratch& mine, Part& part) {
+    const auto new_scratch = [&] { return Scratch{Owned<double>::zeros(n), Owned<Column>(n), Candidates(n)}; };
+    return build_rows<Scratch>(n, 8 * left.size(), new_scratch, [&](Index i, Scratch& scratch, Part& part) {
         Index count = 0;
         for (Column e = left_ptr[i]; e < left_ptr[i + 1]; e++) {
             const Column j = left_columns[e];
             for (Column f = right_ptr[j]; f < right_ptr[j + 1]; f++) {
                 const double entry = left[e] * right[f];
-                double& total = mine.total[right_columns[f]];
-                if (total == 0.0 && entry > 0) mine.touched[count++] = right_columns[f];
+                double& total = scratch.total[right_columns[f]];
+                if (total == 0.0 && entry > 0) scratch.nonzero[count++] = right_columns[f];
                 total += entry;
             }
         }
-        std::sort(mine.touched.begin(), mine.touched.begin() + count);
+        std::sort(scratch.nonzero.begin(), scratch.nonzero.begin() + count);
         for (Index c = 0; c < count; c++) {
-            const Column column = mine.touched[c];
-            mine.row.add(column, mine.total[column]);
-            mine.total[column] = 0.0;
+            const Column column = scratch.nonzero[c];
+            scratch.row.add(column, scratch.total[column]);
+            scratch.total[column] = 0.0;
         }
-        mine.row.append_to(part, most);
+        scratch.row.append_to(part, most);
     });
 }
 
-// exp(-u^2 / 2 along^2 - v^2 / 2 across^2) where it is at least `least`, for u and v along and across the axis of the row's node;
-// of each row the heaviest `most`. Columns ascend.
+// Returns rows of exp(-u^2 / 2 along^2 - v^2 / 2 across^2), where u and v are the offsets along and across the axis of the node of
+// the row. Entries below `least` are dropped, and each row keeps its `most` largest entries. Columns ascend.
 //
-// Nodes lie in cells that are as wide as the Gaussian reaches: cell `number`, cells of the next row are `wide` numbers on. `order`
-// are the nodes by cell.
+// The plane is divided into cells as wide as the reach of the Gaussian. Node i is in cell number[i]; adding `wide` to a cell number
+// gives the cell in the next row of cells. `order` holds the nodes sorted by cell.
 Rows gaussian_rows(Matrix<const double> place, Vector<const double> cosine, Vector<const double> sine, double along, double across,
                    double least, Vector<const Index> number, Index wide, Vector<const Index> order, Index most) {
     struct Scratch {
         Owned<double> distance;
-        Owned<Column> chosen;
-        Row row;
-        Sorter sorter;
+        Owned<Column> selected;
+        Candidates row;
+        ColumnSorter sorter;
     };
     const Index n = place.size();
     const double floor = std::log(least), twice_along = 2 * along * along, twice_across = 2 * across * across;
-    const double far = -floor * (1 + 1e-9);  // beyond this the power cannot be above the floor, whatever the rounding
+    const double limit = -floor * (1 + 1e-9);  // at a larger distance the power is below the floor in spite of rounding
     Owned<Index> sorted_number(n);
     Owned<double> x(n), y(n);
     for (Index p = 0; p < n; p++) {
@@ -228,42 +229,42 @@ Rows gaussian_rows(Matrix<const double> place, Vector<const double> cosine, Vect
         x[p] = place(order[p], 0);
         y[p] = place(order[p], 1);
     }
-    const auto first_from = [&](Index cell) {
+    const auto start_of_cell = [&](Index cell) {
         return std::lower_bound(sorted_number.begin(), sorted_number.end(), cell) - sorted_number.begin();
     };
-    const auto new_scratch = [&] { return Scratch{Owned<double>(n), Owned<Column>(n), Row(n), Sorter(n)}; };
-    return made_rows<Scratch>(n, 32 * n, new_scratch, [&](Index i, Scratch& mine, Part& part) {
+    const auto new_scratch = [&] { return Scratch{Owned<double>(n), Owned<Column>(n), Candidates(n), ColumnSorter(n)}; };
+    return build_rows<Scratch>(n, 32 * n, new_scratch, [&](Index i, Scratch& scratch, Part& part) {
         for (Index next = -1; next <= 1; next++) {
-            const Index cell = number[i] + next * wide, first = first_from(cell - 1), last = first_from(cell + 2);
+            const Index cell = number[i] + next * wide, first = start_of_cell(cell - 1), last = start_of_cell(cell + 2);
             HUSHGRAPH_LEVEL(put_distances)(x.data + first, y.data + first, last - first, place(i, 0), place(i, 1), cosine[i],
-                                           sine[i], 1 / twice_along, 1 / twice_across, mine.distance.data);
+                                           sine[i], 1 / twice_along, 1 / twice_across, scratch.distance.data);
             Index count = 0;
             for (Index p = first; p < last; p++) {
-                mine.chosen[count] = static_cast<Column>(p);
-                count += !(mine.distance[p - first] > far);
+                scratch.selected[count] = static_cast<Column>(p);
+                count += !(scratch.distance[p - first] > limit);
             }
             for (Index c = 0; c < count; c++) {
-                const Index p = mine.chosen[c];
-                const double ahead = x[p] - place(i, 0), aside = y[p] - place(i, 1);
-                const double u = cosine[i] * ahead + sine[i] * aside, v = cosine[i] * aside - sine[i] * ahead;
+                const Index p = scratch.selected[c];
+                const double dx = x[p] - place(i, 0), dy = y[p] - place(i, 1);
+                const double u = cosine[i] * dx + sine[i] * dy, v = cosine[i] * dy - sine[i] * dx;
                 const double power = -(u * u) / twice_along - v * v / twice_across;
-                if (power >= floor && order[p] != i) mine.row.add(static_cast<Column>(order[p]), std::exp(power));
+                if (power >= floor && order[p] != i) scratch.row.add(static_cast<Column>(order[p]), std::exp(power));
             }
         }
-        const Index before = part.size;
-        mine.row.append_to(part, most);
-        mine.sorter.sort(part.columns.data + before, part.weights.data + before, part.size - before);
+        const Index start = part.size;
+        scratch.row.append_to(part, most);
+        scratch.sorter.sort(part.columns.data + start, part.weights.data + start, part.size - start);
     });
 }
 
-// For each directed edge the one that goes on with the smallest turn, -1 where all turn too much.
+// Returns for each directed edge the next edge with the smallest turn, or -1 if all turns are too large.
 Owned<Index> straight_edges(Vector<const Column> indptr, Vector<const Column> indices, Matrix<const double> place,
                             double least_cosine) {
     Owned<Index> onward = Owned<Index>::filled(-1, indices.size());
     const Index n = indptr.size() - 1;
-    constexpr Index some = 256;
-    parallel_for((n + some - 1) / some, 4 * indices.size(), [&](Index part) {
-        for (Index i = part * some; i < std::min(n, (part + 1) * some); i++) {
+    constexpr Index nodes_per_task = 256;
+    const auto fill = [&](Index lo, Index hi) {
+        for (Index i = lo; i < hi; i++) {
             for (Column e = indptr[i]; e < indptr[i + 1]; e++) {
                 const Column j = indices[e];
                 const double x = place(j, 0) - place(i, 0), y = place(j, 1) - place(i, 1);
@@ -278,17 +279,19 @@ Owned<Index> straight_edges(Vector<const Column> indptr, Vector<const Column> in
                 }
             }
         }
-    });
+    };
+    parallel_ranges(n, 4 * indices.size(), fill, nodes_per_task);
     return onward;
 }
 
-// exp(-(hop - 1) / decay) of the nodes met on the walks from each node, at most `hops` long; a node as often as it is met.
+// Returns rows of exp(-(hop - 1) / decay) for the nodes on the straight walks from each node, at most `hops` long. A node that is
+// met several times has several entries.
 Rows walk_rows(Vector<const Column> indptr, Vector<const Column> indices, Vector<const Index> onward, double decay, Index hops) {
     struct Scratch {};
     const Index n = indptr.size() - 1;
     Owned<double> weights(hops);
     for (Index hop = 0; hop < hops; hop++) weights[hop] = std::exp(static_cast<double>(-hop) / decay);
-    return made_rows<Scratch>(
+    return build_rows<Scratch>(
         n, hops * indices.size(), [] { return Scratch(); },
         [&](Index i, Scratch&, Part& part) {
             part.reserve(hops * (indptr[i + 1] - indptr[i]));
@@ -300,15 +303,14 @@ Rows walk_rows(Vector<const Column> indptr, Vector<const Column> indices, Vector
         });
 }
 
-// Adds to out, which belongs to (i, j), the entry (j, i) of sum_c part_c(j) K covariate_c(i). Columns of K ascend.
+// Adds sum_c part_c(j) K(j, i) covariate_c(i) to the entry (i, j) of `out`. The columns of the kernel K ascend.
 void add_transposed(Vector<const Column> indptr, Vector<const Column> indices, Vector<double> out, Vector<const Column> kernel_ptr,
                     Vector<const Column> kernel_columns, Vector<const double> kernel, Matrix<const double> part,
                     Matrix<const double> covariates) {
     const Index n = indptr.size() - 1;
-    constexpr Index some = 1024;
-    parallel_for((n + some - 1) / some, 4 * indices.size(), [&](Index range) {
-        const Index lo = range * some, hi = std::min(n, lo + some);
-        Owned<Column> next(n);  // the first entry of each row of K with a column of at least i; i ascends
+    constexpr Index nodes_per_task = 1024;
+    const auto add = [&](Index lo, Index hi) {
+        Owned<Column> next(n);  // the first entry of each row of K with a column >= i; i ascends
         for (Index j = 0; j < n; j++) {
             const Column *first = kernel_columns.data + kernel_ptr[j], *last = kernel_columns.data + kernel_ptr[j + 1];
             next[j] = static_cast<Column>(std::lower_bound(first, last, static_cast<Column>(lo)) - kernel_columns.data);
@@ -323,7 +325,8 @@ void add_transposed(Vector<const Column> indptr, Vector<const Column> indices, V
                 for (Index c = 0; c < covariates.size(); c++) out[p] += part(c, j) * kernel[e] * covariates(c, i);
             }
         }
-    });
+    };
+    parallel_ranges(n, 4 * indices.size(), add, nodes_per_task);
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
-// Lines of private events to fields, numbers and times (`privacy/lines.py`, which says what the rules are).
+// Parsing of lines of private events: fields, numbers and times. `privacy/lines.py` describes the rules.
 //
-// What a line means is a function of its bytes: nothing is kept from one line to the next. A field is its exact bytes; only where
-// two quotation marks mean one it is rewritten, in the place where it stands.
+// The meaning of a line depends only on its bytes: no state passes from one line to the next. The text of a field is its exact
+// bytes. Only a field in which two quotation marks mean one is rewritten, in place.
 #include <algorithm>
 #include <limits>
 
@@ -13,31 +13,32 @@ namespace hushgraph {
 namespace {
 
 constexpr Index NO_TIME = std::numeric_limits<Index>::min();
-constexpr Index BEFORE = NO_TIME + 1, AFTER = std::numeric_limits<Index>::max();  // nanoseconds that do not fit into 64 bits
+constexpr Index BEFORE = NO_TIME + 1, AFTER = std::numeric_limits<Index>::max();  // times whose nanoseconds do not fit into 64 bits
 
 // ---- lines to fields ------------------------------------------------------------------------------------------------
 
-// Where a byte stands between `place` and `end`, or `end`.
+// Returns the position of a byte between `place` and `end`, or `end`.
 Byte* find_byte(Byte* place, Byte* end, char wanted) {
-    void* found = std::memchr(place, wanted, static_cast<std::size_t>(end - place));
-    return found ? static_cast<Byte*>(found) : end;
+    void* position = std::memchr(place, wanted, static_cast<std::size_t>(end - place));
+    return position ? static_cast<Byte*>(position) : end;
 }
 
-// How many lines a text has; the last one may lack its line break.
+// Returns the number of lines. The last line may have no line break.
 Index count_lines(Vector<const Byte> text) {
     const bool is_unfinished = text.size() > 0 && text[text.size() - 1] != '\n';
     return std::count(text.begin(), text.end(), '\n') + is_unfinished;
 }
 
-// The length of the lines that have their line break.
+// Returns the number of bytes up to the last line break.
 Index measure_lines(Vector<const Byte> text) {
     Index size = text.size();
     while (size > 0 && text[size - 1] != '\n') size--;
     return size;
 }
 
-// The number of fields in text[i:stop], -1 if they cannot be told; `keep(slot, span)` takes those that have a slot.
-template <typename F> Index split_fields(Byte* text, Index i, Index stop, Vector<const Index> slots, F&& keep) {
+// Returns the number of fields in text[i:stop], or -1 for a malformed line. Calls set_field(slot, span) for each field that has a
+// slot.
+template <typename F> Index split_fields(Byte* text, Index i, Index stop, Vector<const Index> slots, F&& set_field) {
     for (Index field = 0;; field++, i++) {
         Index start = i, end;
         if (i < stop && text[i] == '"') {
@@ -54,7 +55,7 @@ template <typename F> Index split_fields(Byte* text, Index i, Index stop, Vector
             end = i;
         }
         if (field < slots.size()) {
-            if (slots[field] >= 0) keep(slots[field], join_span(start, end));
+            if (slots[field] >= 0) set_field(slots[field], join_span(start, end));
         } else if (end > start) {
             return -1;
         }
@@ -62,51 +63,51 @@ template <typename F> Index split_fields(Byte* text, Index i, Index stop, Vector
     }
 }
 
+// Throws an exception unless all slots are below `n_wanted`.
 void check_slots(Vector<const Index> slots, Index n_wanted) {
     if (std::any_of(slots.begin(), slots.end(), [&](Index slot) { return slot >= n_wanted; }))
-        throw std::out_of_range("a field has a slot that is not there");
+        throw std::out_of_range("the slot of a field is too large");
 }
 
-// The number of fields of a line, -1 if they cannot be told; `spans` takes those that have a slot.
+// Returns the number of fields of a line, or -1 for a malformed line. Writes the fields that have a slot into `spans`.
 Index split_line(Vector<Byte> line, Vector<const Index> slots, Vector<Index> spans) {
     check_slots(slots, spans.size());
     std::fill(spans.begin(), spans.end(), 0);
     return split_fields(line.data, 0, line.size(), slots, [&](Index slot, Index span) { spans[slot] = span; });
 }
 
-// Where the next line begins and the number of lines so far, as soon as `most` rows are split or dropped or the text is at its end;
-// the wanted fields (fields, rows), the number of the line of each row, and the numbers of lines that were dropped.
+// Splits lines until `most` rows are split or dropped, or until the end of the text. Returns the start of the next line and the
+// number of lines so far; the wanted fields (fields, rows), the line number of each row, and the numbers of dropped lines. A line
+// longer than `longest` is dropped.
 std::tuple<Index, Index, Owned<Index, 2>, Owned<Index>, Owned<Index>> split_lines(Vector<Byte> text, Index begin, Index line,
                                                                                   Vector<const Index> slots, Index n_wanted,
                                                                                   Index most, Index longest) {
     const Index end = text.size();
     check_slots(slots, n_wanted);
-    if (begin < 0 || begin > end || n_wanted < 0 || most < 1) throw std::out_of_range("the lines lie outside their bytes");
+    if (begin < 0 || begin > end || n_wanted < 0 || most < 1) throw std::out_of_range("the lines are outside the buffer");
     Owned<Index, 2> spans(n_wanted, most);
-    Owned<Index> numbers(most), dropped(0);
-    Index n_rows = 0, n_dropped = 0;
-    while (begin < end && n_rows < most && n_dropped < most) {
+    Owned<Index> numbers(most);
+    GrowingList<1> dropped;
+    Index n_rows = 0;
+    while (begin < end && n_rows < most && dropped.count < most) {
         line++;
         Index stop = find_byte(text.data + begin, text.data + end, '\n') - text.data;
         const Index following = std::min(stop + 1, end);
-        const bool too_long = stop - begin > longest;
+        const bool is_too_long = stop - begin > longest;
         if (stop > begin && text[stop - 1] == '\r') stop--;
         if (stop > begin) {
             for (Index k = 0; k < n_wanted; k++) spans(k, n_rows) = 0;
-            const auto keep = [&](Index slot, Index span) { spans(slot, n_rows) = span; };
-            if (!too_long && split_fields(text.data, begin, stop, slots, keep) >= 0) {
+            const auto set_field = [&](Index slot, Index span) { spans(slot, n_rows) = span; };
+            if (!is_too_long && split_fields(text.data, begin, stop, slots, set_field) >= 0)
                 numbers[n_rows++] = line;
-            } else {
-                if (n_dropped == dropped.size()) dropped.grow(std::min(most, 2 * n_dropped + 16));
-                dropped[n_dropped++] = line;
-            }
+            else
+                dropped.append(line);
         }
         begin = following;
     }
     for (Index k = 1; k < n_wanted && n_rows < most; k++) std::copy_n(spans.data + k * most, n_rows, spans.data + k * n_rows);
     spans.shape[1] = spans.strides[0] = n_rows;
-    return {begin, line, std::move(spans).shortened(n_wanted), std::move(numbers).shortened(n_rows),
-            std::move(dropped).shortened(n_dropped)};
+    return {begin, line, std::move(spans).shortened(n_wanted), std::move(numbers).shortened(n_rows), dropped.take()};
 }
 
 // ---- fields to numbers and times ------------------------------------------------------------------------------------
@@ -115,23 +116,22 @@ struct Text {
     const Byte *begin, *end;
 };
 
-// A text without the blanks around it.
-Text without_blanks(Vector<const Byte> text, Index place) {
-    Span span = split_span(place, text.size());
+// Returns the text of a span without blanks at both ends.
+Text without_blanks(Vector<const Byte> text, Index text_span) {
+    Span span = split_span(text_span, text.size());
     const auto is_blank = [&](Index i) { return text[i] == ' ' || text[i] == '\t'; };
     while (span.start < span.end && is_blank(span.start)) span.start++;
     while (span.start < span.end && is_blank(span.end - 1)) span.end--;
     return {text.data + span.start, text.data + span.end};
 }
 
-// Each text as a number, NaN where it is none; and the rows that Python must round.
+// Returns each text as a number, or NaN if it is none, and the rows whose text Python must convert.
 std::tuple<Owned<double>, Owned<Index>> read_numbers(Vector<const Byte> text, Vector<const Index> spans) {
     Owned<double> values(spans.size());
-    Owned<Index> doubtful(0);
+    GrowingList<1> doubtful;
     Interrupts interrupts;
-    Index n_doubtful = 0;
     for (Index row = 0; row < spans.size(); row++) {
-        if (row % 65536 == 0) interrupts.look();
+        interrupts.check_at(row);
         values[row] = std::numeric_limits<double>::quiet_NaN();
         auto [place, end] = without_blanks(text, spans[row]);
         const bool negative = place < end && *place == '-';
@@ -139,22 +139,19 @@ std::tuple<Owned<double>, Owned<Index>> read_numbers(Vector<const Byte> text, Ve
         if (place == end || *place == '+') continue;
         const Decimal number = parse_decimal(place, end, 18);
         if (number.rounding == Rounding::sure) values[row] = negative ? -number.value : number.value;
-        if (number.rounding == Rounding::doubtful) {
-            if (n_doubtful == doubtful.size()) doubtful.grow(2 * n_doubtful + 16);
-            doubtful[n_doubtful++] = row;
-        }
+        if (number.rounding == Rounding::doubtful) doubtful.append(row);
     }
-    return {std::move(values), std::move(doubtful).shortened(n_doubtful)};
+    return {std::move(values), doubtful.take()};
 }
 
-// Two digits as a number up to `most`; -1 if that is not what stands there.
+// Returns two digits as a number, or -1 if there are no two digits or the number is larger than `most`.
 Index read_two(const Byte* place, const Byte* end, Index most) {
     if (end - place < 2 || !is_digit(place[0]) || !is_digit(place[1])) return -1;
     const Index value = 10 * (place[0] - '0') + (place[1] - '0');
     return value <= most ? value : -1;
 }
 
-// Days since 1970, or NO_TIME for a day that does not exist; years from 1, months from 1 to 12.
+// Returns the number of days since 1970-01-01, or NO_TIME for a day that does not exist. Years start at 1, months are 1 to 12.
 Index count_days(Index year, Index month, Index day) {
     static constexpr Index before_month[] = {0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334, 365};
     const bool is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
@@ -167,7 +164,7 @@ struct Clock {
     Index seconds = 0, nanoseconds = 0;
 };
 
-// Whether HH[:MM[:SS[.fraction]]] stands at `place`, which moves to its end.
+// Reads HH[:MM[:SS[.fraction]]] at `place` and moves `place` to its end; returns whether it is a valid time of day.
 bool read_clock(const Byte*& place, const Byte* end, Clock& clock) {
     const Index hours = read_two(place, end, 23);
     if (hours < 0) return false;
@@ -189,7 +186,7 @@ bool read_clock(const Byte*& place, const Byte* end, Clock& clock) {
     return scale < 1000000000;
 }
 
-// Whether Z or +-HH[[:]MM[[:]SS]] stands from `place` to the end; the offset in seconds.
+// Reads Z or +-HH[[:]MM[[:]SS]] from `place` to `end` as an offset in seconds; returns whether it is valid.
 bool read_offset(const Byte* place, const Byte* end, Index& offset) {
     offset = 0;
     if (*place == 'Z') return place + 1 == end;
@@ -210,12 +207,13 @@ bool read_offset(const Byte* place, const Byte* end, Index& offset) {
     return place == end;
 }
 
+// Returns a time in nanoseconds, or BEFORE or AFTER if it does not fit into 64 bits.
 Index to_ticks(Index seconds, Index nanoseconds) {
     constexpr Index most = 9223372036;  // seconds whose nanoseconds fit into 64 bits
     return seconds < -most ? BEFORE : seconds < most ? seconds * 1000000000 + nanoseconds : AFTER;
 }
 
-// Nanoseconds since 1970, in UTC where there is an offset, or NO_TIME; whether there is an offset.
+// Returns the nanoseconds since 1970 (in UTC if the time has an offset) or NO_TIME, and whether the time has an offset.
 std::pair<Index, bool> read_time(const Byte* place, const Byte* end) {
     constexpr std::pair<Index, bool> none = {NO_TIME, false};
     if (end - place < 10 || place[4] != '-' || place[7] != '-') return none;
@@ -237,15 +235,15 @@ std::pair<Index, bool> read_time(const Byte* place, const Byte* end) {
     return {to_ticks(seconds - offset, clock.nanoseconds), true};
 }
 
-// Nanoseconds since 1970 of each text, in UTC where it has an offset, or NO_TIME; and whether it has an offset.
+// Returns the results of `read_time` for all texts.
 std::tuple<Owned<Index>, Owned<bool>> read_times(Vector<const Byte> text, Vector<const Index> spans) {
     Owned<Index> ticks(spans.size());
     Owned<bool> aware(spans.size());
     Interrupts interrupts;
     for (Index row = 0; row < spans.size(); row++) {
-        if (row % 65536 == 0) interrupts.look();
-        const Text found = without_blanks(text, spans[row]);
-        std::tie(ticks[row], aware[row]) = read_time(found.begin, found.end);
+        interrupts.check_at(row);
+        const Text trimmed = without_blanks(text, spans[row]);
+        std::tie(ticks[row], aware[row]) = read_time(trimmed.begin, trimmed.end);
     }
     return {std::move(ticks), std::move(aware)};
 }

@@ -1,4 +1,4 @@
-// Nodes and edges of plain GraphML to numbers (`graphml_rows.py`). What is not plain is given up at once.
+// Parsing of the nodes and edges of plain GraphML (`graphml_rows.py`). The parser stops at the first element that is not plain.
 #include <algorithm>
 #include <limits>
 
@@ -8,14 +8,15 @@
 namespace hushgraph {
 namespace {
 
-// Instead of a position: the block ends too early; this is not plain. `OTHER` is also the role of data that are not plain.
+// Results of functions that return a position otherwise. MORE: the block ends inside an element. OTHER: the element is not plain;
+// also the role of data that are not plain.
 constexpr Index MORE = -1, OTHER = -2;
-constexpr Index NOT_WANTED = -1;  // role of data; other roles are columns of places, and 0 for the value of an edge
-constexpr Index AT_TAIL = 1;      // state where data of the graph follow, or its end
+constexpr Index NOT_WANTED = -1;  // role of data; other roles are the column of a place, or 0 for the value of an edge
+constexpr Index AT_TAIL = 1;      // state: data or the end of the graph follow
 constexpr Index PADDING = 8;
 
 struct Marks {
-    bool is_blank[256] = {}, is_plain[256] = {};  // plain: means itself wherever it stands
+    bool is_blank[256] = {}, is_plain[256] = {};  // plain: has no special meaning anywhere
 
     constexpr Marks() {
         for (int c = 32; c < 256; c++) is_plain[c] = true;
@@ -28,29 +29,16 @@ constexpr Marks MARKS;
 
 bool is_quote(Byte c) { return c == '"' || c == '\''; }
 
-// Keys that matter, and what their data are in a node and in an edge; data of other keys are not wanted.
+// The wanted keys, and the roles of their data in nodes and in edges.
 struct Keys {
-    Vector<const Byte> ids;  // their bytes, one after the other
-    Vector<const Index> ends, in_node, in_edge;
+    Vector<const Byte> ids;                      // the bytes of all ids
+    Vector<const Index> ends, in_node, in_edge;  // end of each id, roles
 };
 
-// Numbers that Python is to be asked about: row, column, start and end of each.
-class Doubts {
-  public:
-    Index count = 0;
+// Numbers that Python must convert: row, column, start and end of each.
+using Doubts = GrowingList<4>;
 
-    void add(Index row, Index column, Index start, Index end) {
-        if (count == rows_.size()) rows_.grow(2 * count + 16);
-        const Index doubt[] = {row, column, start, end};
-        std::copy(doubt, doubt + 4, &rows_(count++, 0));
-    }
-    Owned<Index, 2>&& found() { return std::move(rows_).shortened(count); }
-
-  private:
-    Owned<Index, 2> rows_{0, 4};
-};
-
-// Reads text[0:size], after which at least one byte stands that is neither blank nor plain.
+// Reads text[0:size]. The next byte must be neither blank nor plain, so that loops over such bytes end.
 class Parser {
   public:
     Parser(Byte* text, Index size, const Keys& keys, Index columns)
@@ -64,7 +52,8 @@ class Parser {
           values(size / shortest_edge + 1),
           has_value(size / shortest_edge + 1) {}
 
-    // Where the first element begins that is not whole or no node or edge; `state` says which.
+    // Reads nodes and edges; returns the start of the first other or incomplete element. `state` becomes AT_TAIL, OTHER, or 0 for
+    // an incomplete element.
     Index parse(Index& state) {
         for (Index begin = 0;;) {
             begin = past_blanks(begin);
@@ -85,8 +74,8 @@ class Parser {
             if (i >= 0) {
                 has_place[n_nodes] = 0;
                 has_value[n_edges] = false;
-                for (Index column = 0; column < places.shape[1]; column++) places(n_nodes, column) = nothing;
-                values[n_edges] = nothing;
+                for (Index column = 0; column < places.shape[1]; column++) places(n_nodes, column) = missing;
+                values[n_edges] = missing;
                 if (is_open) i = read_content(i, is_node);
             }
             if (i < 0) {
@@ -109,25 +98,27 @@ class Parser {
     static constexpr Index shortest_node = sizeof("<node id=\"\"/>") - 1;
     static constexpr Index shortest_edge = sizeof("<edge source=\"\" target=\"\"/>") - 1;
 
-    static constexpr double nothing = std::numeric_limits<double>::quiet_NaN();
+    static constexpr double missing = std::numeric_limits<double>::quiet_NaN();
 
     Byte* text_;
     Index size_;
     const Keys& keys_;
 
-    // Where a literal ends that begins at i.
+    // Returns the end of a literal that starts at i; OTHER if there is another text, MORE if the block ends inside the literal.
     template <std::size_t N> Index after(Index i, const char (&literal)[N]) const {
         constexpr Index length = N - 1;
         if (i + length <= size_) return std::memcmp(text_ + i, literal, length) == 0 ? i + length : OTHER;
         return std::memcmp(text_ + i, literal, static_cast<std::size_t>(size_ - i)) == 0 ? MORE : OTHER;
     }
 
+    // Returns the position of the first byte from i on that is not blank.
     Index past_blanks(Index i) const {
         while (MARKS.is_blank[text_[i]]) i++;
         return i;
     }
 
-    // Where the rest of a tag ends, after its name; spans are those of the id, or of source and target.
+    // Reads the attributes of a tag; returns the end of the tag. Writes the span of the id, or the spans of source and target.
+    // `is_open`: the element has content.
     Index read_attributes(Index i, bool is_node, Index* spans, bool& is_open) {
         const int needed = is_node ? 1 : 6;
         for (int seen = 0;;) {
@@ -165,7 +156,8 @@ class Parser {
         }
     }
 
-    // Where `stop` stands, from i on; what stands before it has references replaced in place, and then ends at `end`.
+    // Reads characters from i up to the byte `stop`, and returns its position. References are replaced in place; `end` is the end
+    // of the resulting text.
     Index read_characters(Index i, Byte stop, Index& end) {
         const bool in_text = stop == '<';
         while (MARKS.is_plain[text_[i]]) i++;
@@ -190,7 +182,7 @@ class Parser {
         return MORE;
     }
 
-    // Where a reference to a character ends that begins at i; the character is written at `end`, in fewer bytes.
+    // Reads a reference to a character; returns its end. Writes the character at `end`; it has fewer bytes than the reference.
     Index read_reference(Index i, Index& end) {
         int code = '&';
         Index stop = after(i, "&amp;");
@@ -221,13 +213,13 @@ class Parser {
         return stop;
     }
 
-    // Where a node or an edge ends, after its data.
+    // Reads the data of a node or an edge; returns the end of the element.
     Index read_content(Index i, bool is_node) {
-        for (bool found_value = false;;) {
+        for (bool has_edge_value = false;;) {
             i = past_blanks(i);
             const Index begin = after(i, "<data key=");
             if (begin == OTHER) {
-                has_value[n_edges] = found_value;
+                has_value[n_edges] = has_edge_value;
                 return is_node ? after(i, "</node>") : after(i, "</edge>");
             }
             if (begin < 0 || begin >= size_) return MORE;
@@ -246,18 +238,18 @@ class Parser {
                 if (i >= 0) i = after(i, "</data>");
             }
             if (i < 0) return i;
-            bool good = true;
+            bool is_plain = true;
             if (role >= 0 && is_node) {
-                good = keep_place(start, end, role);
+                is_plain = set_place(start, end, role);
             } else if (role >= 0) {
-                good = !found_value && keep_value(start, end);
-                found_value = true;
+                is_plain = !has_edge_value && set_value(start, end);
+                has_edge_value = true;
             }
-            if (!good) return OTHER;
+            if (!is_plain) return OTHER;
         }
     }
 
-    // What data of that key are.
+    // Returns the role of the data of a key.
     Index role_of(Index start, Index end, bool is_node) const {
         Index first = 0;
         for (Index number = 0; number < keys_.ends.size(); number++) {
@@ -269,13 +261,14 @@ class Parser {
         return NOT_WANTED;
     }
 
+    // Removes blanks at both ends of a text.
     void trim(Index& start, Index& end) const {
         while (start < end && MARKS.is_blank[text_[start]]) start++;
         while (end > start && MARKS.is_blank[text_[end - 1]]) end--;
     }
 
-    // Whether a node has no place in that column yet; what is no number is NaN.
-    bool keep_place(Index start, Index end, Index column) {
+    // Sets a coordinate of the present node; a text that is no number becomes NaN. Returns false if the coordinate is already set.
+    bool set_place(Index start, Index end, Index column) {
         if (has_place[n_nodes] >> column & 1) return false;
         has_place[n_nodes] |= static_cast<Byte>(1 << column);
         trim(start, end);
@@ -283,17 +276,17 @@ class Parser {
         Decimal number = parse_decimal(text_ + start + negative, text_ + end);
         if (negative && text_[start + 1] == '+') number.rounding = Rounding::no_number;
         const bool is_number = number.rounding != Rounding::no_number;
-        places(n_nodes, column) = !is_number ? nothing : negative ? -number.value : number.value;
-        if (number.rounding == Rounding::doubtful) place_doubts.add(n_nodes, column, start, end);
+        places(n_nodes, column) = !is_number ? missing : negative ? -number.value : number.value;
+        if (number.rounding == Rounding::doubtful) place_doubts.append(n_nodes, column, start, end);
         return true;
     }
 
-    // Whether the value of an edge is a number of at least 0.
-    bool keep_value(Index start, Index end) {
+    // Sets the value of the present edge; returns false if the text is no number >= 0.
+    bool set_value(Index start, Index end) {
         trim(start, end);
         const Decimal number = parse_decimal(text_ + start, text_ + end);
         values[n_edges] = number.value;
-        if (number.rounding == Rounding::doubtful) value_doubts.add(n_edges, 0, start, end);
+        if (number.rounding == Rounding::doubtful) value_doubts.append(n_edges, Index(0), start, end);
         return number.rounding != Rounding::no_number;
     }
 
@@ -301,7 +294,7 @@ class Parser {
     Index n_nodes = 0, n_edges = 0;
     Owned<Index> nodes;
     Owned<double, 2> places;
-    Owned<Byte> has_place;  // bit i: column i was given
+    Owned<Byte> has_place;  // bit i: column i is set
     Owned<Index, 2> edges;
     Owned<double> values;
     Owned<bool> has_value;
@@ -311,21 +304,22 @@ class Parser {
 using GraphmlRows = std::tuple<Index, Index, Owned<Index>, Owned<double, 2>, Owned<Byte>, Owned<Index, 2>, Owned<double>,
                                Owned<bool>, Owned<Index, 2>, Owned<Index, 2>>;
 
-// How much of the text was read, and 1 where no nodes and edges follow or -2 for what is not plain; spans of node ids, places,
-// which of them were given, spans of the ends of edges, values, whether they were given; and (row, column, start, end) of doubtful
-// places and values. References to characters are replaced in the text, which ends in zeros that do not belong to it.
+// Returns the number of bytes that were read, and a state: 1 if no nodes and edges follow, -2 if the next element is not plain, 0
+// if it is incomplete; the spans of node ids, the places, and which of them are set; the spans of the ends of edges, the values,
+// and which of them are set; and (row, column, start, end) of doubtful places and values. References to characters are replaced in
+// the text. The last PADDING bytes of the text are zeros and are not parsed.
 GraphmlRows parse_graphml(Vector<Byte> text, Vector<const Byte> key_ids, Vector<const Index> key_ends, Vector<const Index> in_node,
                           Vector<const Index> in_edge, Index columns) {
     const Index size = text.size() - PADDING;
     if (size < 0 || std::any_of(text.data + size, text.end(), [](Byte c) { return c != 0; }))
         throw std::invalid_argument("the text must end in eight zeros");
-    bool good = in_node.size() == key_ends.size() && in_edge.size() == key_ends.size() && columns >= 0 && columns <= 8;
+    bool is_valid = in_node.size() == key_ends.size() && in_edge.size() == key_ends.size() && columns >= 0 && columns <= 8;
     Index last = 0;
-    for (Index k = 0; good && k < key_ends.size(); k++) {
-        good = last <= key_ends[k] && key_ends[k] <= key_ids.size() && in_node[k] < columns;
+    for (Index k = 0; is_valid && k < key_ends.size(); k++) {
+        is_valid = last <= key_ends[k] && key_ends[k] <= key_ids.size() && in_node[k] < columns;
         last = key_ends[k];
     }
-    if (!good) throw std::invalid_argument("the keys do not fit together");
+    if (!is_valid) throw std::invalid_argument("the arrays of keys do not fit together");
     const Keys keys = {key_ids, key_ends, in_node, in_edge};
     Parser parser(text.data, size, keys, columns);
     Index state;
@@ -338,8 +332,8 @@ GraphmlRows parse_graphml(Vector<Byte> text, Vector<const Byte> key_ids, Vector<
             std::move(parser.edges).shortened(parser.n_edges),
             std::move(parser.values).shortened(parser.n_edges),
             std::move(parser.has_value).shortened(parser.n_edges),
-            parser.place_doubts.found(),
-            parser.value_doubts.found()};
+            parser.place_doubts.take(),
+            parser.value_doubts.take()};
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-"""How many threads the compiled loops use. Results do not depend on it."""
+"""The number of threads of the compiled loops. Results do not depend on this number."""
 
 from __future__ import annotations
 
@@ -11,51 +11,51 @@ from pathlib import Path
 from hushgraph._errors import InputError
 from hushgraph.core import _loops
 
-MOST = 4096  # threads
+MAX_THREADS = 4096
 _QUOTA_V2, _QUOTA_V1 = Path("/sys/fs/cgroup/cpu.max"), Path("/sys/fs/cgroup/cpu")
 
 
 def processors() -> int:
-    """Number of threads of this process.
+    """Return the number of threads for this process.
 
-    HUSHGRAPH_NUM_THREADS if it is set, else OMP_NUM_THREADS (which joblib and job schedulers set), else the processors that this process
-    may use: those of its affinity mask, and no more than the CPU quota of its container.
+    This is HUSHGRAPH_NUM_THREADS if it is set, else OMP_NUM_THREADS (joblib and job schedulers set it), else the number of processors that
+    this process may use: the processors of its affinity mask, but not more than the CPU quota of its container.
     """
-    asked = os.environ.get("HUSHGRAPH_NUM_THREADS", "").strip()
-    if asked:
-        if not asked.isdecimal() or not 1 <= int(asked) <= MOST:
-            msg = f"HUSHGRAPH_NUM_THREADS must be a whole number from 1 to {MOST}; got {asked!r}; set it to one, or unset it"
+    text = os.environ.get("HUSHGRAPH_NUM_THREADS", "").strip()
+    if text:
+        if not text.isdecimal() or not 1 <= int(text) <= MAX_THREADS:
+            msg = f"HUSHGRAPH_NUM_THREADS must be a whole number from 1 to {MAX_THREADS}; got {text!r}; set it to such a number, or unset it"
             raise InputError(msg)
-        return int(asked)
-    usual = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
-    if usual.isdecimal() and int(usual) >= 1:
-        return min(int(usual), MOST)
+        return int(text)
+    omp_text = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
+    if omp_text.isdecimal() and int(omp_text) >= 1:
+        return min(int(omp_text), MAX_THREADS)
     allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(1, math.ceil(min(allowed, container_quota())))
 
 
 def container_quota(v2: Path = _QUOTA_V2, v1: Path = _QUOTA_V1) -> float:
-    """Processors that the control group of a container allows; infinite where nothing is said."""
+    """Return the number of processors that the control group of a container allows; infinity if there is no limit."""
     try:
         quota, period = v2.read_text().split()
         return math.inf if quota == "max" else int(quota) / int(period)
     except (OSError, ValueError, ZeroDivisionError):
         pass
     try:
-        allowed, each = (int((v1 / f"cpu.cfs_{name}_us").read_text()) for name in ("quota", "period"))
-        return allowed / each if allowed > 0 else math.inf
+        quota_us, period_us = (int((v1 / f"cpu.cfs_{name}_us").read_text()) for name in ("quota", "period"))
+        return quota_us / period_us if quota_us > 0 else math.inf
     except (OSError, ValueError, ZeroDivisionError):
         return math.inf
 
 
 def thread_count() -> int:
-    """Number of threads that loops started by this thread use."""
+    """Return the number of threads for loops that this thread starts."""
     return _loops.thread_count()
 
 
 @contextmanager
 def use_threads(count: int) -> Iterator[None]:
-    """Loops that this thread starts inside use `count` threads, whatever the number of processors."""
+    """Use `count` threads for the loops that this thread starts inside the block, whatever the number of processors."""
     before = _loops.set_threads(count)
     try:
         yield

@@ -56,8 +56,8 @@ class _Avenues:
         return (across > self.offset[2] + 1) & (across < self.offset[3] - 1)
 
 
-def draw_city(n_nodes: int, radius: float, seed: int):
-    """Coordinates and edges of the largest component of a city of about that size."""
+def draw_city(n_nodes: int, radius: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return coordinates and edges of the largest component of a city of about that size."""
     rng = np.random.default_rng(seed)
     avenues = _draw_avenues(radius, rng)
     districts = _draw_districts(max(5, round(n_nodes / 170)), radius, rng)
@@ -77,14 +77,14 @@ def draw_city(n_nodes: int, radius: float, seed: int):
     return _bend(xy, radius, rng), pairs
 
 
-def _draw_avenues(radius: float, rng) -> _Avenues:
+def _draw_avenues(radius: float, rng: np.random.Generator) -> _Avenues:
     river = rng.uniform(0, np.pi)
     angle = np.array([river + 0.9, river + 2.1, river, river]) + rng.normal(0, 0.1, 4) * [1, 1, 0, 0]
     offset = radius * np.array([0.06, -0.12, 0.3, 0.3]) + [0, 0, -_RIVER / 2, _RIVER / 2]
     return _Avenues(np.stack([np.cos(angle), np.sin(angle)], axis=1), offset)
 
 
-def _draw_districts(n_cells: int, radius: float, rng) -> _Districts:
+def _draw_districts(n_cells: int, radius: float, rng: np.random.Generator) -> _Districts:
     pitch = radius * np.sqrt(np.pi / n_cells)
     ticks = np.arange(-1.7 * radius, 1.7 * radius, pitch)
     seeds = np.stack(np.meshgrid(ticks, ticks), axis=2).reshape(-1, 2)
@@ -102,8 +102,8 @@ def _draw_districts(n_cells: int, radius: float, rng) -> _Districts:
     return _cut_cells(cells, inside, np.stack([across, across[:, ::-1] * [-1, 1]], axis=1), spacing)
 
 
-def _cut_cells(cells: Voronoi, inside, axes, spacing) -> _Districts:
-    """The cells inside the city as half-planes, one per side, padded to equally many."""
+def _cut_cells(cells: Voronoi, inside: np.ndarray, axes: np.ndarray, spacing: np.ndarray) -> _Districts:
+    """Return the cells inside the city as half-planes, one per side, padded to equally many."""
     ridge, corner = cells.ridge_points, np.array(cells.ridge_vertices)
     used = inside[ridge].any(axis=1) & (corner >= 0).all(axis=1)
     ridge, corner = ridge[used], corner[used]
@@ -124,8 +124,8 @@ def _cut_cells(cells: Voronoi, inside, axes, spacing) -> _Districts:
     return _Districts(*[*kept, ends, corner])
 
 
-def _draw_lines(districts: _Districts, rng) -> _Lines:
-    """Parallel streets of every district along both axes, clipped to the district."""
+def _draw_lines(districts: _Districts, rng: np.random.Generator) -> _Lines:
+    """Return the parallel streets of every district along both axes, clipped to the district."""
     count = np.ceil(districts.reach[:, None] / districts.spacing).astype(int)
     cell, axis = np.divmod(np.repeat(np.arange(count.size), 2 * count.ravel() + 1), 2)
     first = np.searchsorted(2 * cell + axis, np.arange(count.size))
@@ -145,8 +145,10 @@ def _draw_lines(districts: _Districts, rng) -> _Lines:
     return _Lines(*(part[keep] for part in (cell, axis, shift, point, direction, span, border)))
 
 
-def _junctions(districts: _Districts, lines: _Lines, avenues: _Avenues, rng):
-    """All crossings: coordinates (nodes, 2), a table of (street, node), and the rank of the nodes' more important street."""
+def _junctions(
+    districts: _Districts, lines: _Lines, avenues: _Avenues, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return all crossings: coordinates (nodes, 2), a table of (street, node), and the rank of the nodes' more important street."""
     n_lines, n_borders = len(lines.cell), len(districts.ends)
     number = np.arange(n_lines)
     tables = [_grid_crossings(districts, lines, rng)]
@@ -173,16 +175,16 @@ def _junctions(districts: _Districts, lines: _Lines, avenues: _Avenues, rng):
     return xy, street, node, np.concatenate([rank, np.full(len(first), 3)])
 
 
-def _hit(point, direction, span, avenues: _Avenues, k: int):
-    """Which of the lines cross avenue k within their span, and where."""
+def _hit(point: np.ndarray, direction: np.ndarray, span: np.ndarray, avenues: _Avenues, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the lines that cross avenue k within their span, and the crossings."""
     with np.errstate(divide="ignore", invalid="ignore"):
         t = (avenues.offset[k] - point @ avenues.normal[k]) / (direction @ avenues.normal[k])
     which = np.flatnonzero((t > span[:, 0]) & (t < span[:, 1]))
     return which, point[which] + t[which, None] * direction[which]
 
 
-def _grid_crossings(districts: _Districts, lines: _Lines, rng):
-    """Crossings of the two families of each district, except inside its park."""
+def _grid_crossings(districts: _Districts, lines: _Lines, rng: np.random.Generator) -> tuple[np.ndarray, list[np.ndarray], int]:
+    """Return the crossings of the two families of each district, except inside its park."""
     key = 2 * lines.cell + lines.axis
     first = np.searchsorted(key, np.arange(2 * len(districts.centre) + 1))
     count = np.diff(first).reshape(-1, 2)
@@ -198,8 +200,8 @@ def _grid_crossings(districts: _Districts, lines: _Lines, rng):
     return lines.point[a] + lines.shift[b, None] * districts.axes[lines.cell[a], 1], [a, b], 0
 
 
-def _merge_close(xy, rank) -> np.ndarray:
-    """For every node the one it becomes: of two nearest neighbours that are too close, the more important stays."""
+def _merge_close(xy: np.ndarray, rank: np.ndarray) -> np.ndarray:
+    """Return for every node the node that it becomes: of two nearest neighbours that are too close, the more important stays."""
     target = np.arange(len(xy))
     alive = np.unique(cKDTree(xy, balanced_tree=False).query_pairs(_SHORTEST, output_type="ndarray"))
     for _ in range(6 * (len(alive) > 1)):
@@ -216,8 +218,10 @@ def _merge_close(xy, rank) -> np.ndarray:
     return target
 
 
-def _kept_streets(xy, pairs, local, avenues: _Avenues, radius: float, rng) -> np.ndarray:
-    """Not too long, not through water unless it is a bridge, and some streets missing, more of them further out."""
+def _kept_streets(
+    xy: np.ndarray, pairs: np.ndarray, local: np.ndarray, avenues: _Avenues, radius: float, rng: np.random.Generator
+) -> np.ndarray:
+    """Return which streets are kept: not too long, not through water unless they are bridges, and fewer further out."""
     middle = (xy[pairs[:, 0]] + xy[pairs[:, 1]]) / 2
     length = np.linalg.norm(xy[pairs[:, 0]] - xy[pairs[:, 1]], axis=1)
     missing = 0.03 + 0.14 * (np.linalg.norm(middle, axis=1) / radius) ** 2
@@ -225,8 +229,8 @@ def _kept_streets(xy, pairs, local, avenues: _Avenues, radius: float, rng) -> np
     return (length < _LONGEST) & (rng.random(len(pairs)) > missing * local) & ~(wet & local)
 
 
-def _dissolve(xy, pairs) -> np.ndarray:
-    """Each edge once, without nodes in the middle of a straight street where nothing else begins."""
+def _dissolve(xy: np.ndarray, pairs: np.ndarray) -> np.ndarray:
+    """Return each edge once, without nodes in the middle of a straight street where nothing else begins."""
     key = np.sort(np.minimum(*pairs.T) * len(xy) + np.maximum(*pairs.T))
     pairs = np.stack(np.divmod(key[np.diff(key, prepend=-1) > 0], len(xy)), axis=1)
     both = np.concatenate([pairs, pairs[:, ::-1]])
@@ -245,8 +249,8 @@ def _dissolve(xy, pairs) -> np.ndarray:
     return np.concatenate([pairs[~gone[pairs].any(axis=1)], ends[chosen]])
 
 
-def _add_dead_ends(xy, pairs, share: float, rng):
-    """Culs-de-sac that leave the middle of a street at a right angle, where the block has room."""
+def _add_dead_ends(xy: np.ndarray, pairs: np.ndarray, share: float, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Add culs-de-sac that leave the middle of a street at a right angle, where the block has room."""
     step = xy[pairs[:, 1]] - xy[pairs[:, 0]]
     length = np.linalg.norm(step, axis=1)
     which = np.flatnonzero((rng.random(len(pairs)) < share) & (length > 2.1 * _SHORTEST))
@@ -261,7 +265,7 @@ def _add_dead_ends(xy, pairs, share: float, rng):
     return np.concatenate([xy, middle[which], tip]), np.concatenate([np.delete(pairs, which, axis=0), *halves, stubs])
 
 
-def _largest_component(xy, pairs):
+def _largest_component(xy: np.ndarray, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     matrix = sparse.coo_array((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(len(xy), len(xy)))
     label = csgraph.connected_components(matrix, directed=False)[1]
     keep = label == np.bincount(label).argmax()
@@ -269,15 +273,15 @@ def _largest_component(xy, pairs):
     return xy[keep], number[pairs[keep[pairs[:, 0]]]]
 
 
-def _bend(xy, radius: float, rng) -> np.ndarray:
-    """Streets are never quite straight: a slow bend of the whole city, a faster one of the quarters, and jitter."""
+def _bend(xy: np.ndarray, radius: float, rng: np.random.Generator) -> np.ndarray:
+    """Bend straight streets: a slow bend of the whole city, a faster one of the quarters, and jitter."""
     xy = xy + rng.normal(0, 3.0, xy.shape)
     for wavelength, slope in [(3.0 * radius, 0.2), (1.2 * radius, 0.12), (1600.0, 0.09)]:
         xy = bent(xy, wavelength, slope, rng)
     return xy - xy.min(axis=0)
 
 
-def bent(xy, wavelength: float, slope: float, rng) -> np.ndarray:
+def bent(xy: np.ndarray, wavelength: float, slope: float, rng: np.random.Generator) -> np.ndarray:
     """Displace by one sine wave in each direction; `slope` is the largest change of displacement per distance."""
     turn = rng.uniform(0, 2 * np.pi)
     phase = 2 * np.pi * (xy @ [[np.cos(turn), -np.sin(turn)], [np.sin(turn), np.cos(turn)]]) / wavelength

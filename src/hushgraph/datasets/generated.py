@@ -5,21 +5,22 @@ from __future__ import annotations
 import numpy as np
 from scipy.spatial import cKDTree
 
-from hushgraph.checks import checked_count, checked_number, checked_seed
+from hushgraph._validation import checked_count, checked_number, checked_seed
 from hushgraph.datasets.city_plan import bent, draw_city
-from hushgraph.graph import Graph
+from hushgraph.graphs import Graph
 
 _CALIBRATED = 20_000  # larger cities take their area per node from one of this size
 
 
 def city(n_nodes: int = 4000, *, seed: int = 0) -> Graph:
-    """A connected street network with districts, arterials, a river with bridges, parks and dead ends.
+    """Return a connected street network with districts, arterials, a river with bridges, parks and dead ends.
 
     Parameters
     ----------
     n_nodes : int
-        How many junctions, at least 100; met to within 10 %.
+        Number of junctions, at least 100; the graph has this number to within 10 %.
     seed : int
+        Seed of the random numbers; the same seed gives the same city.
 
     Returns
     -------
@@ -51,7 +52,7 @@ def city(n_nodes: int = 4000, *, seed: int = 0) -> Graph:
 
 
 def roads(n_nodes: int = 100_000, *, seed: int = 0) -> Graph:
-    """A road network of exactly `n_nodes` nodes: sparse, in several components, numbered like a real file.
+    """Return a road network of exactly `n_nodes` nodes: sparse, in several components, numbered like a real file.
 
     Degrees are spread like those of real road data: about 9 % dead ends, a third bends, most others three-way junctions,
     a few hubs of degree 8 or more. Neighbours mostly have close numbers, but the numbering is not sorted.
@@ -59,8 +60,9 @@ def roads(n_nodes: int = 100_000, *, seed: int = 0) -> Graph:
     Parameters
     ----------
     n_nodes : int
-        How many nodes, at least 100. Four million take a few seconds.
+        Number of nodes, at least 100. Four million take a few seconds.
     seed : int
+        Seed of the random numbers; the same seed gives the same network.
 
     Returns
     -------
@@ -86,7 +88,19 @@ def roads(n_nodes: int = 100_000, *, seed: int = 0) -> Graph:
 
 
 def grid(rows: int, columns: int) -> Graph:
-    """Every cell of a rows x columns grid joined to its 4 neighbours, numbered row by row from the top.
+    """Return a rows x columns grid: every cell is joined to its 4 neighbours, and cells are numbered row by row from the top.
+
+    Parameters
+    ----------
+    rows : int
+        Number of rows, at least 1.
+    columns : int
+        Number of columns, at least 1.
+
+    Returns
+    -------
+    Graph
+        Unweighted, with coordinates: columns are x, and y falls from row to row.
 
     Examples
     --------
@@ -100,7 +114,19 @@ def grid(rows: int, columns: int) -> Graph:
 
 
 def path(n_nodes: int, *, weight: float = 1.0) -> Graph:
-    """Nodes in a row, each joined to the next by an edge of that weight; `graph.product(path(24))` is a graph over time.
+    """Return a path: nodes in a row, each joined to the next; `graph.product(path(24))` is a graph over time.
+
+    Parameters
+    ----------
+    n_nodes : int
+        Number of nodes, at least 1.
+    weight : float
+        Weight of every edge.
+
+    Returns
+    -------
+    Graph
+        Without coordinates.
 
     Examples
     --------
@@ -117,7 +143,21 @@ def path(n_nodes: int, *, weight: float = 1.0) -> Graph:
 
 
 def random_geometric(n_nodes: int, *, radius: float | None = None, seed: int = 0) -> Graph:
-    """Uniform points in the unit square, joined when closer than `radius`; without it the mean degree is about 6.
+    """Return a graph of random points in the unit square, joined when they are at most `radius` apart.
+
+    Parameters
+    ----------
+    n_nodes : int
+        Number of points, at least 1.
+    radius : float, optional
+        Largest length of an edge. By default the mean degree is about 6.
+    seed : int
+        Seed of the random numbers; the same seed gives the same graph.
+
+    Returns
+    -------
+    Graph
+        Unweighted, with planar coordinates.
 
     Examples
     --------
@@ -135,8 +175,8 @@ def random_geometric(n_nodes: int, *, radius: float | None = None, seed: int = 0
 # ---- the road network ---------------------------------------------------------------------------------------------
 
 
-def _country(rows: int, columns: int, rng):
-    """Junctions on a bent lattice with many links missing, and a few hubs joined to all around them."""
+def _country(rows: int, columns: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Return junctions on a bent lattice with many links missing, and a few hubs joined to all around them."""
     number = np.arange(rows * columns, dtype=np.int32).reshape(rows, columns)
     y, x = np.divmod(np.arange(rows * columns), columns)
     xy = np.stack([x, y], axis=1) + rng.uniform(-0.3, 0.3, (rows * columns, 2))
@@ -154,7 +194,7 @@ def _country(rows: int, columns: int, rng):
     return xy, pairs
 
 
-def _with_hubs(pairs, rows: int, columns: int, n_hubs: int, rng) -> np.ndarray:
+def _with_hubs(pairs: np.ndarray, rows: int, columns: int, n_hubs: int, rng: np.random.Generator) -> np.ndarray:
     """Join a few junctions to all eight around them."""
     hub = np.unique(rng.integers(1, rows - 1, n_hubs) * columns + rng.integers(1, columns - 1, n_hubs))
     is_hub = np.zeros(rows * columns, dtype=bool)
@@ -164,12 +204,13 @@ def _with_hubs(pairs, rows: int, columns: int, n_hubs: int, rng) -> np.ndarray:
     return np.concatenate([pairs[~is_hub[pairs].any(axis=1)], spokes])
 
 
-def _thinned(here, there, share, rng) -> np.ndarray:
-    keep = rng.random(here.size, dtype=np.float32) < share
-    return np.stack([here.ravel()[keep], there.ravel()[keep]], axis=1)
+def _thinned(sources: np.ndarray, targets: np.ndarray, share: float | np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Return pairs of nodes, each kept with a probability of `share`."""
+    keep = rng.random(sources.size, dtype=np.float32) < share
+    return np.stack([sources.ravel()[keep], targets.ravel()[keep]], axis=1)
 
 
-def _bends_and_stubs(xy, pairs, n_nodes: int, rng):
+def _bends_and_stubs(xy: np.ndarray, pairs: np.ndarray, n_nodes: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Add nodes up to `n_nodes`: bends in the middle of roads, and short dead ends that start at some of the bends."""
     n_stubs = int(0.08 * n_nodes)
     n_bends = n_nodes - len(xy) - n_stubs
@@ -185,8 +226,8 @@ def _bends_and_stubs(xy, pairs, n_nodes: int, rng):
     return np.concatenate([xy, middle, tip]), pairs
 
 
-def _file_order(xy, rng) -> np.ndarray:
-    """Order of a real file: sheet after sheet, each surveyed in strips, with some nodes entered late."""
+def _file_order(xy: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Return the order of a real file: sheet after sheet, each surveyed in strips, with some nodes entered late."""
     sheet = np.floor(xy / 80).astype(np.int64)
     sheet -= sheet.min(axis=0)
     strip = np.floor(xy[:, 1] / 4)

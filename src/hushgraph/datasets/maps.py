@@ -14,15 +14,14 @@ from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path, PurePosixPath
 from types import MappingProxyType
-from typing import Literal
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 import numpy as np
 from scipy.spatial import cKDTree
 
 from hushgraph._errors import InputError, MissingPackageError
-from hushgraph.adjacency import affinities
-from hushgraph.checks import checked_time, choose, shown
+from hushgraph._validation import checked_time, choose, shown
 from hushgraph.datasets.catalogue import (
     CABS,
     MANHATTAN,
@@ -40,7 +39,7 @@ from hushgraph.datasets.catalogue import (
 from hushgraph.datasets.graph_files import read_snap
 from hushgraph.datasets.pickup_files import Pickups, read_cabspotting, read_tlc
 from hushgraph.datasets.sources import DataFile, DataUnavailable, fetch_file, find_file, missing_file
-from hushgraph.graph import Graph
+from hushgraph.graphs import Graph, affinities
 
 _NEAR = 200.0  # metres; pickups further from every intersection are dropped
 # Metres per degree of longitude at the equator, and of latitude, with which the published counts were made. On the sphere of `_geodesy` 3 pickups in
@@ -50,23 +49,24 @@ _PUBLISHED_PLANE = 111_320.0, 110_540.0
 
 @dataclass(frozen=True, eq=False)
 class Map:
-    """A real graph with what was counted on it.
+    """A real graph with the signals that were counted on it.
 
-    Attributes
+    Parameters
     ----------
     graph : Graph
+        The graph.
     signals : mapping of str to (n,) arrays
-        By name, in node order; empty for bare road networks.
+        Signals by name, in node order; empty for road networks without events.
     name : str
-        What it is, in a few words.
+        What the map shows, in a few words.
     source : str
-        What it is made from.
+        The data that the map is made from.
     attribution : str
-        Whom to name with it, and the licence where one is stated.
-    main : str or None
+        Whom to name with the map, and the licence if one is stated.
+    main : str, optional
         Name of the signal that `signal` returns.
-    counted : path or None
-        What `events` returns the path of.
+    counted : DataFile or Path, optional
+        The events that the signals were counted from; `events` returns its path.
 
     Examples
     --------
@@ -87,7 +87,7 @@ class Map:
     main: str | None = None
     counted: DataFile | Path | None = field(default=None, repr=False)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         signals = {
             name: np.array(self.graph.aligned(name, values, one=True), dtype=np.float64) for name, values in self.signals.items()
         }
@@ -95,22 +95,32 @@ class Map:
             values.flags.writeable = False
         object.__setattr__(self, "signals", MappingProxyType(signals))
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Map({self.name!r}, {self.graph!r}, signals={list(self.signals)})"
 
     @property
     def signal(self) -> np.ndarray:
-        """The main signal."""
+        """Return the main signal."""
         if self.main is None:
             msg = f"{self.name} has no main signal; it has {list(self.signals) or 'none'}; make one with hushgraph.signals"
             raise InputError(msg)
         return self.signals[self.main]
 
     def events(self) -> Path:
-        """Path of the pickups the signal was counted from.
+        """Return the path of the pickups that the signal was counted from.
 
-        The prepared ones are parquet files with columns pickup_lon, pickup_lat and time, ready for `privacy.count_events`; what you
-        brought yourself is read with `read_tlc` or `read_cabspotting`.
+        Prepared pickups are parquet files with columns pickup_lon, pickup_lat and time, ready for `privacy.count_events`; files of your
+        own are read with `read_tlc` or `read_cabspotting`.
+
+        Returns
+        -------
+        Path
+            A file, or the folder of the cab traces.
+
+        Raises
+        ------
+        DataUnavailable
+            If the map was not counted from events, or the file is not there.
         """
         if self.counted is None:
             msg = f"{self.name} was not counted from events"
@@ -121,8 +131,10 @@ class Map:
 # ---- cities -----------------------------------------------------------------------------------------------------------
 
 
-def manhattan(*, hour: str = "2013-11-18T16", trips=None, weighted: bool = False, allow_download: bool = True) -> Map:
-    """Streets of Manhattan with yellow-taxi pickups of one hour, counted at the nearest intersection within 200 m.
+def manhattan(
+    *, hour: str = "2013-11-18T16", trips: str | Path | None = None, weighted: bool = False, allow_download: bool = True
+) -> Map:
+    """Load the streets of Manhattan with yellow-taxi pickups of one hour, counted at the nearest intersection within 200 m.
 
     4,607 intersections and 8,148 street segments of OpenStreetMap (March 2025) with longitude and latitude; labels are OSM ids. The
     paper's graph, of an earlier snapshot, has 4,513 nodes. Without the prepared file the streets of today are asked of
@@ -144,6 +156,17 @@ def manhattan(*, hour: str = "2013-11-18T16", trips=None, weighted: bool = False
     weighted : bool
         Edges weigh mean(d) / d for lengths d; otherwise 1.
     allow_download : bool
+        Whether files that no folder has may be downloaded; otherwise they are an error.
+
+    Returns
+    -------
+    Map
+        Graph and signals.
+
+    Raises
+    ------
+    DataUnavailable
+        If the data is in no folder and cannot be downloaded; the message says what to do.
 
     Examples
     --------
@@ -177,11 +200,11 @@ def san_francisco(
     *,
     streets: Literal["osm", "dpw"] = "osm",
     day: str = SF_DAY,
-    cabspotting=None,
+    cabspotting: str | Path | None = None,
     weighted: bool = False,
     allow_download: bool = True,
 ) -> Map:
-    """Streets of San Francisco with the taxi pickups of a day, counted at the nearest intersection.
+    """Load the streets of San Francisco with the taxi pickups of a day, counted at the nearest intersection.
 
     "osm": 10,010 intersections and 16,375 segments of OpenStreetMap (March 2025), labels are OSM ids; without the prepared file as
     they are today, see `manhattan`. "dpw": 9,401 and 14,891 of the city's own street centrelines (about 2014). The paper's graph,
@@ -196,6 +219,7 @@ def san_francisco(
     Parameters
     ----------
     streets : {"osm", "dpw"}
+        Which graph of the streets.
     day : str
         ISO date; other days than 2008-05-25 need `cabspotting`.
     cabspotting : str or path, optional
@@ -203,6 +227,17 @@ def san_francisco(
     weighted : bool
         Edges weigh mean(d) / d for lengths d; otherwise 1.
     allow_download : bool
+        Whether files that no folder has may be downloaded; otherwise they are an error.
+
+    Returns
+    -------
+    Map
+        Graph and signals.
+
+    Raises
+    ------
+    DataUnavailable
+        If the data is in no folder and cannot be downloaded; the message says what to do.
 
     Examples
     --------
@@ -231,7 +266,7 @@ def san_francisco(
 
 
 def road_network(name: str, *, weighted: bool = False, allow_download: bool = True) -> Map:
-    """A road network without events.
+    """Load a road network without events.
 
     - "roadNet-PA" (1,088,092 nodes, the paper's large graph, Sec. V-D), "roadNet-TX", "roadNet-CA": from SNAP, downloaded if they
       are not at hand.
@@ -245,9 +280,21 @@ def road_network(name: str, *, weighted: bool = False, allow_download: bool = Tr
     Parameters
     ----------
     name : str
+        One of the names above.
     weighted : bool
         Take the weights of the source, which only "minnesota" has.
     allow_download : bool
+        Whether files that no folder has may be downloaded; otherwise they are an error.
+
+    Returns
+    -------
+    Map
+        The graph; "minnesota" has signals.
+
+    Raises
+    ------
+    DataUnavailable
+        If the data is in no folder and cannot be downloaded; the message says what to do.
 
     Examples
     --------
@@ -272,7 +319,7 @@ def road_network(name: str, *, weighted: bool = False, allow_download: bool = Tr
 
 
 def _streets(network: Network, place: str, weighted: bool, allow_download: bool) -> tuple[Graph, str, str]:
-    """(graph, what it is made from, whom to name)."""
+    """Return (graph, its source, its attribution)."""
     path = find_file(network.file)
     if path is not None:
         return _graph_of(path, _load(path), network, weighted), network.file.source, network.attribution
@@ -338,7 +385,7 @@ def _load(path: Path) -> dict[str, np.ndarray]:
 
 
 def _prepared(file: DataFile, network: Network) -> dict[str, np.ndarray]:
-    """The signals counted on the prepared streets; none unless both files are there."""
+    """Return the signals counted on the prepared streets; none unless both files exist."""
     path = find_file(file)
     return {} if path is None or find_file(network.file) is None else _load(path)
 
@@ -351,7 +398,7 @@ def _found(file: DataFile | Path, hint: str) -> Path:
     return path
 
 
-def _local_path(trips, allow_download: bool) -> Path:
+def _local_path(trips: str | Path, allow_download: bool) -> Path:
     if isinstance(trips, str) and urlsplit(trips).scheme in ("http", "https"):
         known = hashlib.sha256(trips.encode()).hexdigest()[:8]  # two addresses may end alike
         name = f"{known}-{PurePosixPath(urlsplit(trips).path).name or 'trips'}"
@@ -360,7 +407,7 @@ def _local_path(trips, allow_download: bool) -> Path:
 
 
 def _during(pickups: Pickups, path: Path, start: np.datetime64, end: np.datetime64) -> Pickups:
-    """The pickups in [start, end), at least one."""
+    """Return the pickups in [start, end); none is an error."""
     keep = (pickups["time"] >= start) & (pickups["time"] < end)
     if not keep.any():
         msg = f"{path} has no pickups from {start} to {end}; check that it is the file of that time"
@@ -369,7 +416,7 @@ def _during(pickups: Pickups, path: Path, start: np.datetime64, end: np.datetime
 
 
 def _counts(graph: Graph, pickups: Pickups, near: float) -> np.ndarray:
-    """Pickups at their nearest node, in the plane of the published counts; those further than `near` metres are dropped."""
+    """Return counts of pickups at their nearest node, in the plane of the published counts; those further than `near` metres are dropped."""
     assert graph.coords is not None
     lat = graph.coords[:, 1]
     scale = np.array(_PUBLISHED_PLANE) * [np.cos(np.radians((lat.min() + lat.max()) / 2)), 1.0]
@@ -379,8 +426,8 @@ def _counts(graph: Graph, pickups: Pickups, near: float) -> np.ndarray:
     return np.bincount(node[distance <= near], minlength=graph.n).astype(np.float64)
 
 
-def _checked_start(name: str, value, unit: Literal["h", "D"]) -> np.datetime64:
-    """The beginning of an hour or a day, and nothing in between."""
+def _checked_start(name: str, value: Any, unit: Literal["h", "D"]) -> np.datetime64:
+    """Return the start of an hour or a day; any other time is an error."""
     expected = f"like { ({'h': '2013-11-18T16', 'D': '2008-05-25'}[unit])!r}, local time"
     start = checked_time(name, value, unit, expected)
     if start != checked_time(name, value, "s", expected):

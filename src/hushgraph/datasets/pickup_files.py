@@ -10,13 +10,14 @@ import csv
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from hushgraph._errors import InputError, NoFileError
-from hushgraph.checks import checked_time
-from hushgraph.contents import extra
-from hushgraph.text_files import existing_file, numbered_lines
+from hushgraph._extras import extra
+from hushgraph._validation import checked_time
+from hushgraph.files import existing_file, numbered_lines
 
 _LON = ("pickup_longitude", "start_lon", "pickup_lon")
 _LAT = ("pickup_latitude", "start_lat", "pickup_lat")
@@ -25,8 +26,8 @@ _CHUNK = 200_000  # rows
 Pickups = dict[str, np.ndarray]
 
 
-def read_tlc(path, *, start=None, end=None) -> Pickups:
-    """Pickups from trip records of the NYC Taxi and Limousine Commission that have coordinates: .csv, .csv.gz or .parquet.
+def read_tlc(path: str | Path, *, start: Any = None, end: Any = None) -> Pickups:
+    """Return pickups from trip records of the NYC Taxi and Limousine Commission that have coordinates: .csv, .csv.gz or .parquet.
 
     Columns are known by any spelling of the years 2009 to 2016 (pickup_longitude, Start_Lon, ...), whatever their case and the
     spaces around them. Blank lines are passed over, and trips outside [start, end). No other row is: pickups without a place on
@@ -34,10 +35,10 @@ def read_tlc(path, *, start=None, end=None) -> Pickups:
 
     Parameters
     ----------
-    path : str or path
-        Read in chunks; only the rows between `start` and `end` stay in memory.
+    path : str or Path
+        The file. It is read in chunks; only the rows between `start` and `end` stay in memory.
     start, end : datetime64 or ISO 8601 text, optional
-        Local time, as in the file.
+        First time to keep, and first time to leave out again, in local time as in the file.
 
     Returns
     -------
@@ -71,7 +72,7 @@ def read_tlc(path, *, start=None, end=None) -> Pickups:
 
 
 def _wanted_columns(path: Path, columns: list[str]) -> list[int]:
-    """Where longitude, latitude and time of the pickup are."""
+    """Return the numbers of the columns with longitude, latitude and time of the pickup."""
     plain = [name.strip().strip("\ufeff").lower() for name in columns]
     found = [[i for i, name in enumerate(plain) if name in names] for names in (_LON, _LAT, _TIME)]
     if all(len(places) == 1 for places in found):
@@ -108,7 +109,7 @@ def _csv_chunks(path: Path) -> Iterator[Pickups]:
         yield _from_text(path, kept, lines)
 
 
-def _tried(rows, path: Path) -> Iterator[list[str]]:
+def _tried(rows: Any, path: Path) -> Iterator[list[str]]:
     try:
         yield from rows
     except csv.Error as fault:
@@ -185,8 +186,8 @@ def _pickups(lon: np.ndarray, lat: np.ndarray, time: np.ndarray) -> Pickups:
 _PACIFIC_DAYLIGHT = -7 * 3600  # seconds; the traces, of May and June 2008, lie all within summer time
 
 
-def read_cabspotting(folder) -> Pickups:
-    """Pickups from a copy of the CRAWDAD data set epfl/mobility ("cabspotting"): a folder of new_<cab>.txt.
+def read_cabspotting(folder: str | Path) -> Pickups:
+    """Return pickups from a copy of the CRAWDAD data set epfl/mobility ("cabspotting"): a folder of new_<cab>.txt.
 
     Each line is a record of a cab: latitude, longitude, occupied (0 or 1), Unix time, newest first. A pickup is where occupied goes
     from 0 to 1 between consecutive records in time, at the place and time of the first occupied record (paper, Sec. V-C2).
@@ -194,7 +195,7 @@ def read_cabspotting(folder) -> Pickups:
 
     Parameters
     ----------
-    folder : str or path
+    folder : str or Path
         Your own copy; CRAWDAD asks users to register. Nothing but new_*.txt is read.
 
     Returns
@@ -229,7 +230,7 @@ def read_cabspotting(folder) -> Pickups:
 
 
 def _trace(path: Path) -> np.ndarray:
-    """(records, 4) of one cab, as in the file."""
+    """Return the (records, 4) of one cab in the order of the file."""
     records = _number_table(path)
     if records is not None and not records.size:
         return np.empty((0, 4))
@@ -239,7 +240,7 @@ def _trace(path: Path) -> np.ndarray:
 
 
 def _number_table(path: Path) -> np.ndarray | None:
-    """Rows of equally many numbers, comments after #; None for a file with anything else in it, which the caller then looks for."""
+    """Return a table of numbers, with comments after #; None for a file that holds anything else."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")

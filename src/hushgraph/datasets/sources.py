@@ -1,29 +1,29 @@
 """Where data files come from: the folder of HUSHGRAPH_DATA, the user's cache, or their official source on the web.
 
-Nothing is downloaded that one of the folders has, and a download that fails or is interrupted leaves nothing behind.
+Nothing is downloaded that one of the folders has, and a download that fails or is interrupted leaves nothing behind. Only downloads
+need the package pooch.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
-from http.client import HTTPException
+from functools import partial
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
-from urllib.request import Request, urlopen
 
+from hushgraph._atomic import check_folder
 from hushgraph._errors import HushgraphError, InputError
+from hushgraph._extras import extra
 
 _TIMEOUT = 30.0  # seconds without an answer
 _PIECE = 1 << 18  # bytes
 
 
 class DataUnavailable(HushgraphError, RuntimeError):  # noqa: N818  (what happened to the data, not to the program)
-    """Data is neither in the folders nor to be had from its source; the message says where it was looked for and what to do."""
+    """Data is in no folder and cannot be downloaded; the message says which folders were searched and what to do."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class DataFile:
 
 
 def data_folders() -> list[Path]:
-    """The folders data files are looked for in, in this order: HUSHGRAPH_DATA if it is set, then the cache.
+    """Return the folders that are searched for data files, in this order: HUSHGRAPH_DATA if it is set, then the cache.
 
     Examples
     --------
@@ -67,7 +67,7 @@ def data_folders() -> list[Path]:
 
 
 def cache_folder() -> Path:
-    """Where downloads go: $HUSHGRAPH_CACHE, else $XDG_CACHE_HOME/hushgraph, else ~/.cache/hushgraph."""
+    """Return the folder for downloads: $HUSHGRAPH_CACHE, else $XDG_CACHE_HOME/hushgraph, else ~/.cache/hushgraph."""
     if given := os.environ.get("HUSHGRAPH_CACHE"):
         return Path(given)
     base = os.environ.get("XDG_CACHE_HOME")
@@ -75,9 +75,9 @@ def cache_folder() -> Path:
 
 
 def find_file(file: DataFile) -> Path | None:
-    """The file in the first folder that has it, or None. A copy with a wrong checksum is an error, never used or passed over.
+    """Return the path in the first folder that has the file, or None. A copy with a wrong checksum is an error.
 
-    Where the catalogue knows no checksum, that of the download, which was kept beside it, counts.
+    If the catalogue has no checksum, the checksum that was written next to a download is used.
     """
     for folder in data_folders():
         for name in (file.name, *file.also):
@@ -91,7 +91,7 @@ def find_file(file: DataFile) -> Path | None:
 
 
 def fetch_file(file: DataFile, *, allow_download: bool = True) -> Path:
-    """The file from the folders, else downloaded from its official source into the cache.
+    """Return the path of a file in the folders; download it from its official source into the cache if they do not have it.
 
     Raises
     ------
@@ -109,7 +109,7 @@ def fetch_file(file: DataFile, *, allow_download: bool = True) -> Path:
 
 
 def missing_file(file: DataFile, hint: str = "") -> DataUnavailable:
-    """The error to raise for a file that no folder has, where `hint` says what else would help."""
+    """Return the error for a file that no folder has; `hint` says what else would help."""
     return DataUnavailable(_unavailable(file, "there is no address to download it from", hint))
 
 
@@ -124,48 +124,57 @@ def _unavailable(file: DataFile, fault: str, hint: str = "") -> str:
 
 
 def download(file: DataFile) -> Path:
-    """The file from its official source, checked, in the cache under its name; a progress bar goes to stderr."""
+    """Download a file from its official source into the cache, check it and return its path; a progress bar goes to stderr.
+
+    pooch receives the file under another name and renames it when size and checksum are right.
+    """
     _check_address(file.url)
+    pooch = extra("pooch", name="data", purpose=f"downloading {file.name}")
     folder = cache_folder()
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        handle, part = tempfile.mkstemp(dir=folder, prefix=f".{file.name}.", suffix=".part")
+        check_folder(folder, advice="choose another cache")
     except OSError as fault:
         msg = f"cannot write into the cache {folder} ({fault}); set HUSHGRAPH_CACHE to a folder that can be written"
         raise DataUnavailable(msg) from fault
+    known_hash = f"sha256:{file.sha256}" if file.sha256 else None
+    logger = pooch.get_logger()
+    level = logger.level
+    logger.setLevel("WARNING")  # the progress bar says the same
     try:
-        with os.fdopen(handle, "wb") as target:
-            digest = _receive(file, target)
-        if file.sha256 and digest != file.sha256:
-            fault_text = f"what {file.url} sent has the SHA-256 {digest}, not {file.sha256}"
-            raise DataUnavailable(_unavailable(file, f"{fault_text}: it was damaged on the way, or has changed"))
-        Path(part).chmod(0o644)
-        _record_of(folder / file.name).write_text(f"{digest}  {file.name}\n")
-        os.replace(part, folder / file.name)
+        pooch.retrieve(file.url, known_hash, fname=file.name, path=folder, downloader=partial(_receive, file))
+    except OSError as fault:  # errors of requests are such errors
+        reason = f"the download failed ({type(fault).__name__}: {getattr(fault, 'reason', None) or fault})"
+        raise DataUnavailable(_unavailable(file, reason)) from fault
+    except ValueError as fault:
+        if isinstance(fault, HushgraphError):
+            raise
+        reason = f"what {file.url} sent has not the SHA-256 {file.sha256}: it was damaged on the way, or has changed"
+        raise DataUnavailable(_unavailable(file, reason)) from fault
     finally:
-        Path(part).unlink(missing_ok=True)
+        logger.setLevel(level)
     return folder / file.name
 
 
-def _receive(file: DataFile, target) -> str:
-    """Write what the address sends; returns its SHA-256."""
-    digest, received = hashlib.sha256(), 0
-    try:
-        with urlopen(Request(file.url, headers={"User-Agent": "hushgraph"}), timeout=_TIMEOUT) as answer:
-            _check_address(answer.url)  # after redirects
-            expected = _whole_number(answer.headers.get("Content-Length"))
-            with _progress(file.name, expected) as advance:
-                while piece := answer.read(_PIECE):
-                    target.write(piece)
-                    digest.update(piece)
-                    received += len(piece)
-                    advance(len(piece))
-    except (OSError, HTTPException) as fault:
-        reason = getattr(fault, "reason", None) or fault
-        raise DataUnavailable(_unavailable(file, f"the download failed ({type(fault).__name__}: {reason})")) from fault
-    if expected is not None and received != expected:
-        raise DataUnavailable(_unavailable(file, f"the download ended after {received} of {expected} bytes"))
-    return digest.hexdigest()
+def _receive(file: DataFile, url: str, output: str, _: object) -> None:
+    """Write what the address sends to the file `output`; pooch calls this."""
+    sizes: list[int | None] = []
+
+    def check_response(response: Any, **_: object) -> None:
+        _check_address(response.url)  # of each redirect, too
+        sizes.append(_whole_number(response.headers.get("Content-Length")))
+
+    headers = {"User-Agent": "hushgraph", "Accept-Encoding": "identity"}
+    with ProgressBar(file.name) as bar:
+        pooch = extra("pooch", name="data", purpose=f"downloading {file.name}")
+        options = {"headers": headers, "hooks": {"response": check_response}, "timeout": _TIMEOUT, "chunk_size": _PIECE}
+        pooch.HTTPDownloader(progressbar=bar, **options)(url, output, None)
+    received = Path(output).stat().st_size
+    if sizes[-1] is not None and received != sizes[-1]:
+        raise DataUnavailable(_unavailable(file, f"the download ended after {received} of {sizes[-1]} bytes"))
+    Path(output).chmod(0o644)
+    if not file.sha256:  # before the file takes its name, so that there is never a file without its checksum
+        _record_of(cache_folder() / file.name).write_text(f"{_sha256(Path(output))}  {file.name}\n")
 
 
 def _check_address(url: str) -> None:
@@ -175,15 +184,43 @@ def _check_address(url: str) -> None:
         raise InputError(msg)
 
 
-@contextmanager
-def _progress(name: str, total: int | None) -> Iterator:
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+class ProgressBar:
+    """A progress bar of rich with the methods that pooch calls."""
 
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
-    with Progress(*columns, console=Console(stderr=True)) as bars:
-        bar = bars.add_task(name, total=total)
-        yield lambda size: bars.advance(bar, size)
+    def __init__(self, name: str) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+
+        columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+        self._bars = Progress(*columns, console=Console(stderr=True))
+        self._bar = self._bars.add_task(name, total=None)
+
+    def __enter__(self) -> ProgressBar:
+        self._bars.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bars.stop()
+
+    @property
+    def total(self) -> float | None:
+        """The number of bytes to come, None if unknown."""
+        return self._bars.tasks[0].total
+
+    @total.setter
+    def total(self, size: int) -> None:
+        self._bars.update(self._bar, total=size or None)
+
+    def update(self, size: int) -> None:
+        """Move on by a number of bytes."""
+        self._bars.advance(self._bar, size)
+
+    def reset(self) -> None:
+        """Go back to the start."""
+        self._bars.update(self._bar, completed=0)
+
+    def close(self) -> None:
+        """Do nothing: the bar ends with its block."""
 
 
 def _whole_number(text: str | None) -> int | None:
@@ -195,7 +232,7 @@ def _record_of(path: Path) -> Path:
 
 
 def _recorded(path: Path) -> str:
-    """The checksum that a download left beside the file, if there is one."""
+    """Return the checksum that was written next to a downloaded file, empty if there is none."""
     try:
         return _record_of(path).read_text().split()[0]
     except (OSError, IndexError):

@@ -1,22 +1,29 @@
-"""Graphs beyond one machine, or beyond its memory: the same result to the bit, from files and pure tasks.
+"""Graphs larger than one machine or its memory: the same result to the bit, from files and pure tasks.
 
 The nodes are cut into partitions, each with a ghost zone as deep as the polynomials reach, so a task computes its partition without
-messages. Files are the only state: any task can run again, and a run that was killed goes on where it was. With a Dask client the
-tasks run on its workers; without one they run here, one after the other, and the graph need not fit into memory.
+messages. Files are the only state: any task can run again, and the same call continues a run that was killed. With a Dask client the
+tasks run on its workers; without one they run in this process, one after the other, and the graph need not fit into memory.
+
+    planning, preparing, denoising     `plan`, `prepare`, `denoise` and `resume`
+    sources, edges, signals, results   what comes in and goes out; addresses: files here or in object stores
+    partitioning, adjacency_rows,      a graph in partitions with ghost zones, its spectrum and its components
+    ghosts, spectrum, components
+    wavelet_tasks, threshold_tasks,    the tasks of a run
+    let_tasks
+    noise_levels, let_driver           what the driver does between the tasks
+    cost_model, ghost_estimate         memory, time and ghosts before anything runs
+    runner, store                      running tasks; files that are whole or missing
 """
 
-from typing import TYPE_CHECKING, Any
+import lazy_loader
 
-from hushgraph.contents import lazily
-
-_CONTENTS = {
-    "plan": ["plan", "Plan"],
-    "prepare": ["prepare", "Prepared"],
-    "denoise": ["denoise", "resume", "DenoisedFiles"],
-}
-
-__all__ = lazily(__name__, _CONTENTS)
-
-if TYPE_CHECKING:
-
-    def __getattr__(name: str) -> Any: ...
+__getattr__, __dir__, _ = lazy_loader.attach_stub(__name__, __file__)
+__all__ = [
+    "plan",
+    "Plan",
+    "prepare",
+    "Prepared",
+    "denoise",
+    "resume",
+    "DenoisedFiles",
+]

@@ -1,6 +1,6 @@
-"""Connected components over partitions: those of each partition by itself, and which of them are one; then which column each node has.
+"""Connected components over partitions: those inside each partition, then which of them belong together.
 
-`constant` of the combined estimators has a column for each large component, and one for all small ones together.
+The group `constant` of candidates has a column for each large component, and one for all small ones together.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from hushgraph.candidates import LARGE, MOST_CONSTANTS
-from hushgraph.distributed.ghosts import Shelf
+from hushgraph.distributed.ghosts import RowFiles
 from hushgraph.distributed.store import Output, part_folder, read_array, write_array
+from hushgraph.estimators import LARGE_COMPONENT, MOST_CONSTANTS
 
 
-def label(work: Path, part: int) -> dict[str, Any]:
-    """Components of the owned nodes, without what leads through other partitions; and the neighbours there."""
+def label_components(work: Path, part: int) -> dict[str, Any]:
+    """Write the components of the owned nodes by paths inside the partition, and their neighbors in other partitions."""
     out = Output(part_folder(work, part), "labels")
-    if (known := out.known()) is not None:
-        return known
-    shelf = Shelf(work)
-    rows = shelf.rows(part)
+    if (finished := out.read_facts()) is not None:
+        return finished
+    files = RowFiles(work)
+    rows = files.rows(part)
     n, columns = len(rows.nodes), np.asarray(rows.columns)
-    inside = shelf.owner[columns] == part
+    inside = files.owner[columns] == part
     source = np.repeat(np.arange(n, dtype=np.int32), np.diff(rows.starts))
     places = np.searchsorted(rows.nodes, columns[inside]).astype(np.int32)
     matrix = sparse.csr_array((np.ones(len(places), dtype=bool), (source[inside], places)), shape=(n, n))
@@ -36,28 +36,28 @@ def label(work: Path, part: int) -> dict[str, Any]:
     out.save("sizes", np.bincount(labels, minlength=count))
     out.save("first", first)
     out.save("links", np.unique(np.stack([labels[source[~inside]], columns[~inside]], axis=1), axis=0))
-    return out.done({"count": int(count)})
+    return out.mark_done({"count": int(count)})
 
 
-def join(work: Path, parts: int, counts: list[int]) -> dict[str, Any]:
-    """Unite the components of all partitions; writes the group of each into its partition's folder. Returns the column of each group.
+def join_components(work: Path, parts: int, counts: list[int]) -> list[int]:
+    """Join the components of all partitions, write the group of each into the folder of its partition, and return the groups' columns.
 
     A group is a large component, or all small ones together, which come last.
     """
-    shelf, base = Shelf(work), np.concatenate([[0], np.cumsum(counts)])
+    files, base = RowFiles(work), np.concatenate([[0], np.cumsum(counts)])
     outputs = [Output(part_folder(work, part), "labels") for part in range(parts)]
     pairs = [np.empty((0, 2), np.int64)]
     for part, out in enumerate(outputs):
         links = out.load("links")
-        owner = shelf.owner[links[:, 1]]
+        owner = files.owner[links[:, 1]]
         for other in np.unique(owner):
-            own = links[owner == other]
-            places = np.searchsorted(shelf.rows(int(other)).nodes, own[:, 1])
-            there = outputs[int(other)].load("labels", whole=False)[places]
-            pairs.append(np.stack([base[part] + own[:, 0], base[int(other)] + there], axis=1))
-    both = np.concatenate(pairs)
+            crossing = links[owner == other]
+            places = np.searchsorted(files.rows(int(other)).nodes, crossing[:, 1])
+            labels = outputs[int(other)].load("labels", whole=False)[places]
+            pairs.append(np.stack([base[part] + crossing[:, 0], base[int(other)] + labels], axis=1))
+    joined = np.concatenate(pairs)
     total = int(base[-1])
-    matrix = sparse.csr_array((np.ones(len(both), dtype=bool), (both[:, 0], both[:, 1])), shape=(total, total))
+    matrix = sparse.csr_array((np.ones(len(joined), dtype=bool), (joined[:, 0], joined[:, 1])), shape=(total, total))
     count, whole = csgraph.connected_components(matrix, directed=False)
     sizes = np.bincount(whole, np.concatenate([out.load("sizes") for out in outputs]), minlength=count).astype(np.int64)
     first = np.full(count, np.iinfo(np.int64).max)
@@ -65,13 +65,13 @@ def join(work: Path, parts: int, counts: list[int]) -> dict[str, Any]:
     group, columns = _columns(sizes, first)
     for part in range(parts):
         write_array(part_folder(work, part) / "groups.npy", group[whole[base[part] : base[part + 1]]].astype(np.int32))
-    return {"columns": columns.tolist()}
+    return columns.tolist()
 
 
 def _columns(sizes: np.ndarray, first: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The group of each component, and the column of each group, as in `candidates.constant`: the largest first, then the earliest."""
+    """Return the group of each component, and the column of each group: the largest first, then the earliest, as on one machine."""
     order = np.lexsort((first, -sizes))
-    large = order[sizes[order] >= LARGE]
+    large = order[sizes[order] >= LARGE_COMPONENT]
     group = np.full(len(sizes), len(large))
     group[large] = np.arange(len(large))
     columns = np.minimum(np.arange(len(large) + 1), MOST_CONSTANTS)
@@ -79,6 +79,6 @@ def _columns(sizes: np.ndarray, first: np.ndarray) -> tuple[np.ndarray, np.ndarr
     return group, columns if len(large) < len(sizes) else columns[:-1]
 
 
-def groups_of(work: Path, part: int) -> np.ndarray:
-    """The group of each owned node."""
+def component_groups(work: Path, part: int) -> np.ndarray:
+    """Return the group of each owned node."""
     return read_array(part_folder(work, part) / "groups.npy")[Output(part_folder(work, part), "labels").load("labels")]

@@ -1,169 +1,201 @@
-"""A partition with its ghost zone: all nodes within the reach of the polynomials, as a graph of its own.
+"""A partition with its ghost zone, all nodes within the reach of the polynomials, as a graph of its own.
 
-Local numbers ascend with the numbers in the whole graph, so each row adds its neighbours in the same order; degrees are the true ones.
-The values of owned nodes after as many steps as the zone is deep are those of the whole graph, to the bit. Rows at the rim of the
-zone are cut short: what they hold is wrong, and never reaches an owned node.
+Local numbers ascend with the numbers in the whole graph, so each row adds its neighbors in the same order; degrees are those of the
+whole graph. After as many steps as the zone is deep the values of owned nodes are those of the whole graph, to the bit. Rows at the
+rim of the zone are cut short: their values are wrong, and never reach an owned node.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from hushgraph._errors import InputError, Sentence
-from hushgraph.core import _loops
-from hushgraph.distributed.rows import row_sums
+from hushgraph.core import Layout, _loops, count_units, prepare, unit_above
+from hushgraph.distributed.adjacency_rows import row_sums
 from hushgraph.distributed.store import Output, part_folder, read_array
-from hushgraph.kernels.layout import Layout, prepare
-from hushgraph.spectrum import largest_eigenvalue, signless_quotients
-from hushgraph.sums import count_units, unit_above
+from hushgraph.graphs import Cache, Graph, LaplacianKind, largest_eigenvalue, signless_quotients
 
 TOLERANCE = 1e-3  # of the largest eigenvalue, as in `Graph.spectrum`
-
-
-SHORT = 0.2  # hops over the cube root of a partition: fewer until ghosts are too many are a small world, even in three dimensions
+SHORT = 0.2  # hops over the cube root of a partition; fewer hops to too many ghosts mean a small world, even in three dimensions
 SMALL_WORLD = "distances in this graph are too short for partitions (a small world, such as a scale-free or random graph, or nodes in a bad order)"
 
 
 class TooManyGhostsError(InputError):
-    """The ghost zone outgrew its partition: a small world, where partitions do not pay."""
+    """A ghost zone is too large for its partition, as in a small world: partitions do not pay."""
 
 
 @dataclass(frozen=True)
-class Zone:
-    """How deep ghost zones are, how many ghosts an owned node may have, and what is known of the whole graph."""
+class ZoneSettings:
+    """Limits of the ghost zones, and facts of the whole graph that the task of each zone needs.
+
+    Parameters
+    ----------
+    depth : int
+        Hops from the owned nodes to the rim.
+    most_ghosts : float
+        Ghosts per owned node that are allowed.
+    uniform : bool
+        Whether all entries of the matrix are equal.
+    normalized : bool
+        Whether the Laplacian is the normalized one.
+    most_degree : float
+        The largest degree.
+    enough : float
+        A lower bound on the largest eigenvalue above this value decides the number of scales.
+    """
 
     depth: int
     most_ghosts: float
     uniform: bool
     normalized: bool
     most_degree: float
-    enough: float = np.inf  # largest eigenvalue from which on the number of scales is certain
+    enough: float = np.inf
 
 
-class Shelf:
-    """The rows of all partitions, opened when they are needed."""
+@dataclass(frozen=True, eq=False)
+class PartRows:
+    """Rows of the adjacency matrix: `nodes` in ascending number, and the columns (and weights, unless all are 1) of each of them."""
 
-    def __init__(self, work: Path):
+    nodes: np.ndarray
+    starts: np.ndarray
+    columns: np.ndarray
+    weights: np.ndarray | None
+
+    @property
+    def all_weights(self) -> np.ndarray:
+        """The weight of each entry."""
+        return np.ones(len(self.columns)) if self.weights is None else np.asarray(self.weights)
+
+
+@dataclass(frozen=True, eq=False)
+class GhostRows(PartRows):
+    """Rows of ghosts that one other partition owns, and their places in that partition."""
+
+    part: int
+    places: np.ndarray
+
+
+class RowFiles:
+    """The rows of all partitions; the files of a partition are opened when its rows are first needed."""
+
+    def __init__(self, work: Path) -> None:
         self.work, self.owner = work, read_array(work / "owner.npy", whole=False)
-        self._open: dict[int, SimpleNamespace] = {}
+        self._open: dict[int, PartRows] = {}
 
-    def rows(self, part: int) -> SimpleNamespace:
+    def rows(self, part: int) -> PartRows:
+        """Return the rows of a partition, mapped but for its node numbers."""
         if part not in self._open:
             out = Output(part_folder(self.work, part), "rows")
             weights = out.load("weights", whole=False) if out.path("weights").exists() else None
-            self._open[part] = SimpleNamespace(
-                nodes=out.load("nodes"),
-                starts=out.load("starts", whole=False),
-                columns=out.load("columns", whole=False),
-                weights=weights,
+            self._open[part] = PartRows(
+                out.load("nodes"), out.load("starts", whole=False), out.load("columns", whole=False), weights
             )
         return self._open[part]
 
-    def gather(self, nodes: np.ndarray) -> list[tuple]:
-        """(partition, nodes, their places there, row starts, columns, weights) for each partition that owns some of them."""
-        found, owner = [], self.owner[nodes]
+    def gather(self, nodes: np.ndarray) -> list[GhostRows]:
+        """Return the rows of these nodes, for each partition that owns some of them."""
+        gathered, owner = [], self.owner[nodes]
         for part in np.unique(owner):
-            rows, own = self.rows(int(part)), nodes[owner == part]
-            places = np.searchsorted(rows.nodes, own).astype(np.int32)
+            rows, owned = self.rows(int(part)), nodes[owner == part]
+            places = np.searchsorted(rows.nodes, owned).astype(np.int32)
             first, last = rows.starts[places], rows.starts[places + 1]
             starts = np.concatenate([[0], np.cumsum(last - first)])
             entries = np.repeat(first - starts[:-1], last - first) + np.arange(starts[-1])
-            columns = rows.columns[entries]
-            weights = np.ones(len(columns)) if rows.weights is None else rows.weights[entries]
-            found.append((int(part), own, places, starts, columns, weights))
-        return found
+            weights = None if rows.weights is None else rows.weights[entries]
+            gathered.append(GhostRows(owned, starts, rows.columns[entries], weights, int(part), places))
+        return gathered
 
 
-def too_many(owned: int, ghosts: int, hops: int, depth: int, limit: float, *, has_places: bool = True) -> str:
-    """Why partitions are refused. Many hops until then are no small world: the partitions are small, and what is around them is larger."""
+def too_many_ghosts(owned: int, ghosts: int, hops: int, depth: int, limit: float, *, has_places: bool = True) -> str:
+    """Return why partitions are refused: a small world, or, after many hops, partitions that are small against their zones."""
     small_world = hops <= max(3, SHORT * owned ** (1 / 3))
     why = SMALL_WORLD if small_world else f"partitions of this size are too small for ghosts within {depth} hops"
-    words = (
+    text = (
         "a partition of {:,} nodes has {:,} ghosts or more after {} of {} hops, {:.1f} per owned node, and {:g} are allowed: {}; {}"
     )
-    return Sentence(words, owned, ghosts, hops, depth, ghosts / max(owned, 1), limit, why, advice(has_places=has_places))
+    return Sentence(text, owned, ghosts, hops, depth, ghosts / max(owned, 1), limit, why, advice(has_places=has_places))
 
 
 def advice(*, has_places: bool) -> str:
-    """What to do with a graph whose partitions have too many ghosts."""
-    words = (
+    """Return what to do with a graph whose partitions have too many ghosts."""
+    text = (
         "denoise it on one machine ({hushgraph.denoise}) or on a GPU, {}use fewer partitions (more memory, where that decides) or a lower "
         "degree, or raise {most_ghosts}"
     )
-    return Sentence(words, "" if has_places else Sentence("give {coords=}, "))
+    return Sentence(text, "" if has_places else Sentence("give {coords=}, "))
 
 
-def grow(work: Path, part: int, zone: Zone) -> dict[str, Any]:
-    """Find the ghosts of a partition hop by hop, and write it with them as a graph of its own; also what it says of the spectrum."""
+def grow_zone(work: Path, part: int, zone: ZoneSettings) -> dict[str, Any]:
+    """Write a partition with its ghosts, gathered hop by hop, as a graph of its own; return its facts, also of the spectrum."""
     out = Output(part_folder(work, part), "zone")
-    if (known := out.known()) is not None:
-        return known
-    shelf = Shelf(work)
-    own = shelf.rows(part)
-    gathered, depth = _layers(shelf, part, own, zone)
-    ghosts = np.concatenate([one[1] for one in gathered]) if gathered else np.empty(0, np.int32)
-    order = np.argsort(np.concatenate([own.nodes, ghosts]), kind="stable")
-    nodes = np.concatenate([own.nodes, ghosts])[order]
+    if (finished := out.read_facts()) is not None:
+        return finished
+    files = RowFiles(work)
+    owned = files.rows(part)
+    gathered, depth = _layers(files, part, owned, zone)
+    ghosts = np.concatenate([rows.nodes for rows in gathered]) if gathered else np.empty(0, np.int32)
+    order = np.argsort(np.concatenate([owned.nodes, ghosts]), kind="stable")
+    nodes = np.concatenate([owned.nodes, ghosts])[order]
     rank = np.empty(len(order), np.int32)
     rank[order] = np.arange(len(order), dtype=np.int32)
-    starts = _joined_starts([own.starts, *(one[3] for one in gathered)])
-    columns = np.concatenate([np.asarray(own.columns), *(one[4] for one in gathered)])
-    unit = own.weights is None and all(np.all(one[5] == 1.0) for one in gathered)
-    data = None if unit else np.concatenate([_ones_or(own), *(one[5] for one in gathered)])
+    starts = _joined_starts([owned.starts, *(rows.starts for rows in gathered)])
+    columns = np.concatenate([np.asarray(owned.columns), *(rows.columns for rows in gathered)])
+    is_unweighted = owned.weights is None and all(rows.weights is None or np.all(rows.weights == 1.0) for rows in gathered)
+    data = None if is_unweighted else np.concatenate([owned.all_weights, *(rows.all_weights for rows in gathered)])
     degrees = row_sums(starts, data)[order]
-    _write_sources(out, gathered, rank[len(own.nodes) :])
-    own_places = rank[: len(own.nodes)]
+    _write_sources(out, gathered, rank[len(owned.nodes) :])
+    owned_places = rank[: len(owned.nodes)]
     del gathered
     local = _loops.localize_rows(nodes, order, starts, columns, np.empty(0) if data is None else data)
     del columns, data, starts
     out.save("nodes", nodes)
-    out.save("own", own_places)
+    out.save("own", owned_places)
     out.save("starts", local[0])
     out.save("columns", local[1])
     out.save("weights", local[2])
-    if not unit or zone.normalized:
+    if not is_unweighted or zone.normalized:
         out.save("degrees", degrees)
     matrix, layout = _matrix_and_layout(local, degrees, zone)
     _write_layout(out, layout)
-    facts: dict[str, Any] = {"own": len(own_places), "rows": len(nodes), "entries": len(local[1]), "depth": depth}
-    facts["degree_units"] = count_units(degrees[own_places], unit_above(zone.most_degree))
-    return out.done({**facts, **_spectrum(matrix, layout, degrees, own_places, zone)})
+    facts: dict[str, Any] = {"own": len(owned_places), "rows": len(nodes), "entries": len(local[1]), "depth": depth}
+    facts["degree_units"] = count_units(degrees[owned_places], unit_above(zone.most_degree))
+    return out.mark_done({**facts, **_spectrum(matrix, layout, degrees, owned_places, zone)})
 
 
-def _layers(shelf: Shelf, part: int, own, zone: Zone) -> tuple[list[tuple], int]:
-    """Rows of all ghosts, hop after hop; and how many hops there are. Neighbours of a hop lie in it, before it or after it."""
-    gathered: list[tuple] = []
+def _layers(files: RowFiles, part: int, owned: PartRows, zone: ZoneSettings) -> tuple[list[GhostRows], int]:
+    """Return the rows of all ghosts, hop after hop, and the number of hops.
+
+    Neighbors of the nodes of a hop lie in that hop, in the one before or in the one after.
+    """
+    gathered: list[GhostRows] = []
     before = np.empty(0, np.int32)
-    here, count = _outside(shelf, part, np.asarray(own.columns)), 0
+    nodes, count = _outside(files, part, np.asarray(owned.columns)), 0
     for depth in range(zone.depth):
-        if not len(here):
+        if not len(nodes):
             return gathered, depth
-        count += len(here)
-        if count > zone.most_ghosts * max(len(own.nodes), 1):
-            raise TooManyGhostsError(too_many(len(own.nodes), count, depth + 1, zone.depth, zone.most_ghosts))
-        rows = shelf.gather(here)
-        gathered += rows
+        count += len(nodes)
+        if count > zone.most_ghosts * max(len(owned.nodes), 1):
+            raise TooManyGhostsError(too_many_ghosts(len(owned.nodes), count, depth + 1, zone.depth, zone.most_ghosts))
+        layer = files.gather(nodes)
+        gathered += layer
         if depth + 1 == zone.depth:
             break
-        near = [_outside(shelf, part, one[4]) for one in rows]
-        new = np.setdiff1d(np.unique(np.concatenate(near)), here, assume_unique=True)
-        before, here = here, np.setdiff1d(new, before, assume_unique=True)
+        near = [_outside(files, part, rows.columns) for rows in layer]
+        new = np.setdiff1d(np.unique(np.concatenate(near)), nodes, assume_unique=True)
+        before, nodes = nodes, np.setdiff1d(new, before, assume_unique=True)
     return gathered, zone.depth
 
 
-def _outside(shelf: Shelf, part: int, columns: np.ndarray) -> np.ndarray:
-    """Nodes among these that belong to other partitions, each once."""
-    return np.unique(columns[shelf.owner[columns] != part])
-
-
-def _ones_or(own) -> np.ndarray:
-    return np.ones(len(own.columns)) if own.weights is None else np.asarray(own.weights)
+def _outside(files: RowFiles, part: int, columns: np.ndarray) -> np.ndarray:
+    """Return the nodes among these that belong to other partitions, each once."""
+    return np.unique(columns[files.owner[columns] != part])
 
 
 def _joined_starts(parts: list[np.ndarray]) -> np.ndarray:
@@ -171,10 +203,12 @@ def _joined_starts(parts: list[np.ndarray]) -> np.ndarray:
     return np.concatenate([[0], np.cumsum(lengths)])
 
 
-def _write_sources(out: Output, gathered: list[tuple], rank: np.ndarray) -> None:
-    """Which partitions the ghosts come from: their places there, and their local numbers."""
-    owners = np.repeat([one[0] for one in gathered], [len(one[1]) for one in gathered]) if gathered else np.empty(0, np.int64)
-    places = np.concatenate([one[2] for one in gathered]) if gathered else np.empty(0, np.int32)
+def _write_sources(out: Output, gathered: list[GhostRows], rank: np.ndarray) -> None:
+    """Write which partitions own the ghosts, the places of the ghosts in those partitions, and their local numbers."""
+    owners, places = np.empty(0, np.int64), np.empty(0, np.int32)
+    if gathered:
+        owners = np.repeat([rows.part for rows in gathered], [len(rows.nodes) for rows in gathered])
+        places = np.concatenate([rows.places for rows in gathered])
     order = np.lexsort((places, owners))
     parts, starts = np.unique(owners[order], return_index=True)
     out.save("source_parts", parts.astype(np.int32))
@@ -186,8 +220,24 @@ def _write_sources(out: Output, gathered: list[tuple], rank: np.ndarray) -> None
 # ---- the partition as a graph ------------------------------------------------------------------------------------------
 
 
-def _matrix_and_layout(local, degrees: np.ndarray, zone: Zone) -> tuple[SimpleNamespace, Layout]:
-    """The weights of the partition, and its Laplacian as the kernels take it."""
+@dataclass(frozen=True, eq=False)
+class LocalMatrix:
+    """A sparse matrix with the fields of SciPy's; where all weights are equal, `data` may hold one for all entries."""
+
+    indptr: np.ndarray
+    indices: np.ndarray
+    data: np.ndarray
+
+    @property
+    def nnz(self) -> int:
+        """Number of entries."""
+        return len(self.indices)
+
+
+def _matrix_and_layout(
+    local: tuple[np.ndarray, np.ndarray, np.ndarray], degrees: np.ndarray, zone: ZoneSettings
+) -> tuple[LocalMatrix, Layout]:
+    """Return the weights of the partition, and its Laplacian in the layout of the compiled loops."""
     starts, columns, weights = local
     diagonal = degrees
     if zone.normalized:
@@ -196,7 +246,7 @@ def _matrix_and_layout(local, degrees: np.ndarray, zone: Zone) -> tuple[SimpleNa
         weights, diagonal = data * np.repeat(half, np.diff(starts)) * half[columns], (degrees > 0).astype(float)
     elif not len(weights):
         weights = np.ones(1 if zone.uniform else len(columns))
-    matrix = SimpleNamespace(indptr=starts, indices=columns, data=weights, nnz=len(columns))
+    matrix = LocalMatrix(starts, columns, weights)
     return matrix, prepare(matrix, diagonal, uniform=zone.uniform)
 
 
@@ -210,10 +260,10 @@ def _write_layout(out: Output, layout: Layout) -> None:
     out.save("layout_rest", np.array([layout.uniform, float(layout.wavefront)]))
 
 
-def _spectrum(matrix, layout: Layout, degrees: np.ndarray, own: np.ndarray, zone: Zone) -> dict[str, Any]:
-    """Quotients whose largest over all partitions are those of the whole graph; and a lower bound on the largest eigenvalue.
+def _spectrum(matrix: LocalMatrix, layout: Layout, degrees: np.ndarray, owned: np.ndarray, zone: ZoneSettings) -> dict[str, Any]:
+    """Return quotients whose maxima over all partitions are those of the whole graph, and a lower bound on the largest eigenvalue.
 
-    The partition with its zone is a part of the graph, and so its largest eigenvalue is at most that of the whole (Cauchy).
+    The matrix of the partition with its zone is a principal submatrix, so its largest eigenvalue is at most that of the whole (Cauchy).
     """
     if matrix.nnz == 0:
         return {"quotients": [0.0], "eigenvalue": 0.0, "steps": 0}
@@ -221,58 +271,74 @@ def _spectrum(matrix, layout: Layout, degrees: np.ndarray, own: np.ndarray, zone
     top, steps = largest_eigenvalue(layout, rows, tolerance=TOLERANCE, enough=zone.enough)
     quotients = np.zeros(1)
     if not zone.normalized:
-        mine = np.zeros(len(rows), dtype=bool)
-        mine[own] = True
-        quotients = signless_quotients(layout, matrix, rows, largest=zone.most_degree, rows=mine[layout.order])
+        is_owned = np.zeros(len(rows), dtype=bool)
+        is_owned[owned] = True
+        quotients = signless_quotients(layout, matrix, rows, largest=zone.most_degree, rows=is_owned[layout.order])
     return {"quotients": quotients.tolist(), "eigenvalue": top, "steps": steps}
 
 
-class Part:
-    """A partition with its ghost zone, from its files; what kernels and frames ask of a graph."""
+class Part(Graph):
+    """A partition with its ghost zone: the subgraph of these nodes, with the degrees that they have in the whole graph.
 
-    def __init__(self, work: Path, part: int):
+    Its Laplacian is a principal submatrix of that of the whole graph. Everything is read from the files of the partition when it is
+    first needed: most tasks need the layout of the compiled loops and not the adjacency matrix.
+    """
+
+    def __init__(self, work: Path, part: int) -> None:
+        """Refer to the files of a partition; nothing is read yet. The checks of `Graph` are not repeated: `grow_zone` wrote these files."""
+        for name, value in (("coords", None), ("crs", None), ("labels", None), ("cache", Cache())):
+            object.__setattr__(self, name, value)
         self.work, self.part = work, part
         self.files = Output(part_folder(work, part), "zone")
-        self.nodes = self.files.load("nodes")
-        self.own = self.files.load("own")
-        self._layout: Layout | None = None
+
+    @cached_property
+    def nodes(self) -> np.ndarray:
+        """Numbers in the whole graph of owned nodes and ghosts, ascending."""
+        return self.files.load("nodes")
+
+    @cached_property
+    def owned(self) -> np.ndarray:
+        """Local numbers of the owned nodes."""
+        return self.files.load("own")
 
     @property
     def n(self) -> int:
+        """Number of owned nodes and ghosts."""
         return len(self.nodes)
 
-    def layout(self, kind: str) -> Layout:
-        """Of the Laplacian it was prepared for."""
-        if self._layout is None:
-            parts: dict[str, Any] = {
-                name: self.files.load(f"layout_{name}") if self.files.path(f"layout_{name}").exists() else None for name in _ARRAYS
-            }
-            uniform, wavefront = self.files.load("layout_rest")
-            self._layout = Layout(**parts, uniform=float(uniform), wavefront=bool(wavefront))
-        return self._layout
+    def layout(self, kind: LaplacianKind) -> Layout:
+        """Return the layout of the Laplacian that the partition was prepared for."""
+        return self.cached("layout", self._load_layout)
+
+    def _load_layout(self) -> Layout:
+        arrays: dict[str, Any] = {
+            name: self.files.load(f"layout_{name}") if self.files.path(f"layout_{name}").exists() else None for name in _ARRAYS
+        }
+        uniform, wavefront = self.files.load("layout_rest")
+        return Layout(**arrays, uniform=float(uniform), wavefront=bool(wavefront))
 
     @cached_property
-    def adjacency(self) -> SimpleNamespace:
-        """Rows with local neighbours, cut short at the rim."""
+    def adjacency(self) -> sparse.csr_array:
+        """Rows with local neighbors; those at the rim are cut short."""
         starts, columns, data = (self.files.load(name) for name in ("starts", "columns", "weights"))
-        return SimpleNamespace(indptr=starts, indices=columns, data=data if len(data) else np.ones(len(columns)))
+        return sparse.csr_array((data if len(data) else np.ones(len(columns)), columns, starts), shape=(self.n, self.n))
 
     @cached_property
     def degrees(self) -> np.ndarray:
-        """True ones, but for rows at the rim where all weights are 1."""
+        """Degrees in the whole graph; of rows at the rim only where weights differ."""
         if self.files.path("degrees").exists():
             return self.files.load("degrees")
         return np.diff(self.adjacency.indptr).astype(np.float64)
 
-    def fill(self, target: np.ndarray, folder_of, stage: str, name: str, row: int = 0) -> np.ndarray:
-        """Rows (k, n) of owned nodes and ghosts from the files (rows, owned) of the partitions that own them, from that row on."""
+    def fill(self, target: np.ndarray, folder_of: Callable[[int], Path], stage: str, name: str, row: int = 0) -> np.ndarray:
+        """Fill the rows (k, n) of owned nodes and ghosts from the files (rows, owned) of their partitions, from that row on."""
         sources, starts, places, ghosts = self._sources
-        mine, *others = (Output(folder_of(int(part)), stage).load(name, whole=False) for part in (self.part, *sources))
+        owned_rows, *others = (Output(folder_of(int(part)), stage).load(name, whole=False) for part in (self.part, *sources))
         for j in range(len(target)):
-            target[j, self.own] = mine[row + j]
+            target[j, self.owned] = owned_rows[row + j]
             for k, other in enumerate(others):
-                some = slice(starts[k], starts[k + 1])
-                target[j, ghosts[some]] = other[row + j][places[some]]
+                source = slice(starts[k], starts[k + 1])
+                target[j, ghosts[source]] = other[row + j][places[source]]
         return target
 
     @cached_property
@@ -282,4 +348,4 @@ class Part:
 
     def forget(self) -> None:
         """Give back the memory of the layout."""
-        self._layout = None
+        self.cache.clear()

@@ -1,4 +1,4 @@
-"""Who runs the tasks: the workers of a Dask client, or this process, one task after the other. Either way they are the same tasks."""
+"""Runner of tasks: the workers of a Dask client, or this process, one task after the other. The tasks are the same."""
 
 from __future__ import annotations
 
@@ -8,24 +8,37 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from hushgraph._errors import HushgraphError, InputTypeError, PathError, StateError
-from hushgraph.contents import extra
+from hushgraph._extras import extra
+from hushgraph._progress import between, reached
 from hushgraph.core import processors, use_threads
-from hushgraph.progress import between, reached
 
-PATIENCE = 60  # seconds until a cluster without workers is given up
-RETRIES = 3  # of a task that cannot read or write; one whose worker dies runs again as often as Dask's `allowed-failures` says
-_LASTING = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.EISDIR)  # would come again
-_one = threading.Lock()  # a task takes all threads of its worker, and its memory
+Facts = dict[str, Any]  # the result of a task, as JSON can hold it
+Task = Callable[..., Facts]
+PATIENCE = 60  # seconds to wait for the first worker of a cluster
+RETRIES = 3  # of a task that cannot read or write; Dask's `allowed-failures` limits those of a task whose worker dies
+# errors of the operating system that a second try would meet again
+_LASTING = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.EISDIR)
+_task_lock = threading.Lock()  # a task takes all threads of its worker, and its memory
 
 
 class Runner:
-    """Runs the stages of a job; `weights` says which share of the time each is expected to take."""
+    """Run the stages of a job.
 
-    def __init__(self, client, weights: dict[str, float], witness: Path):
-        """`witness` is a file of the work folder that is there, and that all workers must see."""
+    Parameters
+    ----------
+    client : distributed.Client or None
+        The client whose workers run the tasks; None for this process.
+    weights : dict of str to float
+        The expected time of each stage, in any unit.
+    witness : Path
+        A file of the work folder, which all workers must see.
+    """
+
+    def __init__(self, client: Any, weights: dict[str, float], witness: Path) -> None:
         self.client, self.witness = _checked_client(client), witness
         self.name = f"{witness.parent.name}-{os.urandom(6).hex()}"
         self._workers_are_fit = client is None
@@ -37,37 +50,44 @@ class Runner:
 
     @property
     def dashboard(self) -> str | None:
-        """Where the progress of a cluster can be watched."""
+        """Address of the Dask dashboard, or None."""
         return None if self.client is None else self.client.dashboard_link
 
-    def run(self, stage: str, task: Callable[..., dict], jobs: list[tuple]) -> list[dict[str, Any]]:
-        """What the task returns for each job, in their order."""
+    def run(self, stage: str, task: Task, jobs: list[tuple[Any, ...]]) -> list[Facts]:
+        """Return the facts that the task returns for the arguments of each job, in their order."""
         start = time.perf_counter()
         if not self._workers_are_fit:
             _check_workers(self.client, self.witness)
             self._workers_are_fit = True
         with between(*self.shares.get(stage, (0.0, 1.0))):
-            found = self._here(stage, task, jobs) if self.client is None else self._there(stage, task, jobs)
+            results = self._run_here(stage, task, jobs) if self.client is None else self._run_on_cluster(stage, task, jobs)
         self.timings[stage] = time.perf_counter() - start
-        return found
+        return results
 
-    def _here(self, stage: str, task, jobs) -> list[dict[str, Any]]:
-        found = []
+    def run_parts(self, stage: str, task: Task, parts: int, target: Any, *more: Any) -> list[Facts]:
+        """Return the facts of `task(target, part, *more)` for each partition; `target` is a run, or the folder of a graph."""
+        return self.run(stage, task, [(target, part, *more) for part in range(parts)])
+
+    def _run_here(self, stage: str, task: Task, jobs: list[tuple[Any, ...]]) -> list[Facts]:
+        results = []
         for k, job in enumerate(jobs):
             reached(k / len(jobs), stage)
-            found.append(task(*job))
+            results.append(task(*job))
         reached(1.0, stage)
-        return found
+        return results
 
-    def _there(self, stage: str, task, jobs) -> list[dict[str, Any]]:
-        """Dask runs a task again whose worker died. One that could not read or write is submitted again; other errors would come again."""
+    def _run_on_cluster(self, stage: str, task: Task, jobs: list[tuple[Any, ...]]) -> list[Facts]:
+        """Run tasks on workers.
+
+        Dask runs a task again if its worker dies. A task that could not read or write is submitted again; other errors would recur.
+        """
         tries = [0] * len(jobs)
 
-        def submitted(k: int):
-            key = f"{stage}-{k}{f'-{tries[k]}' if tries[k] else ''}-{self.name}"  # of this call alone
-            return self.client.submit(on_worker, task, *jobs[k], key=key, pure=False)
+        def submit(k: int) -> Any:
+            key = f"{stage}-{k}{f'-{tries[k]}' if tries[k] else ''}-{self.name}"  # unique to this call
+            return self.client.submit(run_task, task, *jobs[k], key=key, pure=False)
 
-        futures = [submitted(k) for k in range(len(jobs))]
+        futures = [submit(k) for k in range(len(jobs))]
         places = {future.key: k for k, future in enumerate(futures)}
         try:
             reached(0.0, stage)
@@ -80,9 +100,9 @@ class Runner:
                     continue
                 error = future.exception()
                 if not isinstance(error, OSError) or error.errno in _LASTING or tries[k] == RETRIES:
-                    raise _plain(error)
+                    raise _user_error(error)
                 tries[k] += 1
-                futures[k] = submitted(k)
+                futures[k] = submit(k)
                 places[futures[k].key] = k
                 waiting.add(futures[k])
             return self.client.gather(futures)
@@ -90,8 +110,8 @@ class Runner:
             self.client.cancel(futures)
 
 
-def _plain(error: BaseException) -> BaseException:
-    """What a task failed by, so that it reads as on one machine."""
+def _user_error(error: BaseException) -> BaseException:
+    """Return the error of a task such that it reads as on one machine."""
     if isinstance(error, HushgraphError):
         return error.with_traceback(None)
     if isinstance(error, dask_distributed().KilledWorker):
@@ -105,14 +125,14 @@ def _plain(error: BaseException) -> BaseException:
     return error
 
 
-def on_worker(task, *job):
-    """One task at a time in a worker, on as many cores as the worker has threads."""
-    with _one, use_threads(max(1, min(dask_distributed().get_worker().state.nthreads, processors()))):
+def run_task(task: Task, *job: Any) -> Facts:
+    """Run one task at a time in a worker, on as many cores as the worker has threads."""
+    with _task_lock, use_threads(max(1, min(dask_distributed().get_worker().state.nthreads, processors()))):
         return task(*job)
 
 
-def _check_workers(client, witness: Path) -> None:
-    """Refuse workers that have another hushgraph or none, which would die of the first task, or that do not see the work folder."""
+def _check_workers(client: Any, witness: Path) -> None:
+    """Refuse workers with another version of hushgraph or without it, and workers that do not see the work folder."""
     import hushgraph
 
     try:
@@ -120,38 +140,44 @@ def _check_workers(client, witness: Path) -> None:
     except TimeoutError as error:
         msg = f"the cluster has had no worker for {PATIENCE} seconds; start some, and run the same call again"
         raise StateError(msg) from error
-    for worker, found in client.run(_fitness, str(witness), on_error="return").items():
-        if isinstance(found, BaseException):  # it is gone
+    for worker, answer in client.run(_fitness_check(), str(witness), on_error="return").items():
+        if isinstance(answer, BaseException):  # the worker has ended
             continue
-        version, sees = found
+        version, sees_folder = answer
         if version != hushgraph.__version__:
             has = "no hushgraph" if version is None else f"hushgraph {version}"
             msg = f"all workers must have hushgraph {hushgraph.__version__}, as this process; {worker} has {has}; install it there"
             raise StateError(msg)
-        if not sees:
+        if not sees_folder:
             msg = f"all workers must see the work folder, under the same path; {worker} does not see {witness}; put it on a file system that all share"
             raise StateError(msg)
 
 
-def _fitness(path: str) -> tuple[str | None, bool]:
-    """(version of hushgraph, whether the file is there); its code travels with it, since there may be no hushgraph."""
-    import os
+def _fitness_check() -> Callable[[str], tuple[str | None, bool]]:
+    """Return a function for workers: the version of hushgraph there, and whether a file is visible.
 
-    try:
-        import hushgraph
-    except ImportError:
-        return None, False
-    return hushgraph.__version__, os.path.exists(path)
+    The function is nested so that cloudpickle sends its code: a worker without hushgraph could not import it by name.
+    """
+
+    def fitness(path: str) -> tuple[str | None, bool]:
+        import os
+
+        try:
+            import hushgraph
+        except ImportError:
+            return None, False
+        return hushgraph.__version__, os.path.exists(path)
+
+    return fitness
 
 
-_fitness.__module__ = "__main__"  # so its code is sent, not its name
-
-
-def dask_distributed():
+def dask_distributed() -> ModuleType:
+    """Return the package `distributed`, which is an extra."""
     return extra("distributed", name="dask", purpose="running on several machines")
 
 
-def _checked_client(client):
+def _checked_client(client: Any) -> Any:
+    """Return the client, if it is a synchronous Dask client or None."""
     if client is None:
         return None
     if not isinstance(client, dask_distributed().Client):

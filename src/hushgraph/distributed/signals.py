@@ -1,33 +1,42 @@
-"""Signals into and out of the work folder: checked arrays in node order, named by their content; results as parquet files."""
+"""Signals on their way into the work folder: checked arrays in node order, in files named by their content."""
 
 from __future__ import annotations
 
 import hashlib
-import io
+import math
 import os
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
-from hushgraph._errors import InputError, NoFileError, Sentence
-from hushgraph.checks import as_number, checked_real_array, checked_size, shown
-from hushgraph.contents import extra
-from hushgraph.distributed.edges import are_files, located, opened, parquet, values_in
-from hushgraph.distributed.store import Output, pieces, read_array, room_for, settle
-from hushgraph.distributed.tasks import Run
-from hushgraph.labelled import in_node_order, is_labelled
-from hushgraph.observation import Noisy
+from hushgraph._atomic import atomic_file, draft_of, take_name
+from hushgraph._errors import InputError, Sentence
+from hushgraph._validation import checked_real_array, checked_size
+from hushgraph.core import offset_of
+from hushgraph.distributed.addresses import (
+    VALUES,
+    as_numpy,
+    is_files,
+    is_integer_type,
+    list_files,
+    no_values_error,
+    open_file,
+    open_parquet,
+)
+from hushgraph.distributed.store import pieces, read_array, room_for
+from hushgraph.graphs import Noisy, in_node_order, is_labelled
 
 OLD = 86_400  # seconds after which a draft of a signal belongs to nobody
-RUN = b"hushgraph.run"  # what a part file says of itself
+AT_ONCE = 2**22  # values read at a time
 
 
-def taken(work: Path, source, n: int, name: str) -> Path:
-    """The file in the work folder that holds these values, safely on disk; `source` is an array, a .npy file or parquet files."""
-    if not are_files(source):
+def store_signal(work: Path, source: Any, n: int, name: str) -> Path:
+    """Write a signal into the work folder, safely to disk, and return its file; `source` is an array, a .npy file or parquet files."""
+    if not is_files(source):
         source = checked_real_array(name, in_node_order(name, source, list(range(n)), one=True) if is_labelled(source) else source)
         if source.shape != (n,):
             msg = f"{name} needs one value per node: expected ({n},), got {source.shape}"
@@ -35,9 +44,9 @@ def taken(work: Path, source, n: int, name: str) -> Path:
     folder = work / "signals"
     folder.mkdir(exist_ok=True)
     _remove_old_drafts(folder)
-    draft, rows = folder / f".{os.getpid()}.{os.urandom(4).hex()}.tmp", 0
+    rows = 0
     mapped: Any = None
-    try:
+    with draft_of(folder / "signal", suffix=".tmp") as draft:
         for where, values in values_in(source, n, name):
             part = checked_size(name, checked_real_array(name, values), missing_ok=True)
             if mapped is None:
@@ -48,17 +57,13 @@ def taken(work: Path, source, n: int, name: str) -> Path:
             _put(mapped, where, part, n, name)
             rows += len(part)
         digest = _checked(mapped, rows, n, name)
-        settle(draft)
         path = folder / f"{digest}.npy"
-        draft.replace(path)
-        settle(folder)
-    finally:
-        draft.unlink(missing_ok=True)
+        take_name(draft, path, sync=True)
     return path
 
 
-def _reserved(path: Path, dtype, n: int) -> np.ndarray:
-    """A mapped file whose room on the disk is certain: without it, writing would end the process."""
+def _reserved(path: Path, dtype: np.dtype, n: int) -> np.ndarray:
+    """Return a mapped file whose room on the disk is reserved: writing to it on a full disk would end the process."""
     mapped = np.lib.format.open_memmap(path, "w+", dtype, (n,))
     if hasattr(os, "posix_fallocate"):
         with room_for(path), path.open("r+b") as file:
@@ -67,28 +72,25 @@ def _reserved(path: Path, dtype, n: int) -> np.ndarray:
 
 
 def _remove_old_drafts(folder: Path) -> None:
-    """Those of calls that were killed; younger ones may be at work."""
+    """Remove the drafts of calls that were killed; younger drafts may belong to calls that still run."""
     for path in folder.glob(".*.tmp"):
         with suppress(OSError):
             if path.stat().st_mtime < time.time() - OLD:
                 path.unlink()
 
 
-def _wider(draft: Path, mapped: np.ndarray, dtype) -> np.ndarray:
+def _wider(draft: Path, mapped: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """The same values with more digits, in the same file."""
-    other = draft.with_name(f"{draft.name}.wide.tmp")
-    try:
+    with atomic_file(draft) as other:
         wide = _reserved(other, dtype, len(mapped))
         for nodes in pieces(len(mapped)):
             wide[nodes] = mapped[nodes]
-        other.replace(draft)
-    finally:
-        other.unlink(missing_ok=True)
     return wide
 
 
-def _put(mapped: np.ndarray, where, values: np.ndarray, n: int, name: str) -> None:
-    first, last = (where.start, where.stop - 1) if isinstance(where, slice) else _ends(where)
+def _put(mapped: np.ndarray, where: slice | np.ndarray, values: np.ndarray, n: int, name: str) -> None:
+    """Write values to the places of their nodes."""
+    first, last = (where.start, where.stop - 1) if isinstance(where, slice) else _range_of(where)
     if last >= n or first < 0:
         msg = f"{name} has a value for node {last if last >= n else first}, but the graph has only the nodes 0 to {n - 1}; number the nodes as in the edges"
         raise InputError(msg)
@@ -98,12 +100,12 @@ def _put(mapped: np.ndarray, where, values: np.ndarray, n: int, name: str) -> No
     mapped[where] = values
 
 
-def _ends(nodes: np.ndarray) -> tuple[int, int]:
+def _range_of(nodes: np.ndarray) -> tuple[int, int]:
     return (int(nodes.min()), int(nodes.max())) if len(nodes) else (0, -1)
 
 
 def _checked(mapped: Any, rows: int, n: int, name: str) -> str:
-    """Its digest, if every node has a value: as many rows as nodes, and no node without, means each has one."""
+    """Return the digest of a signal in which every node has one value: there are as many rows as nodes, and no node without a value."""
     if rows > n:
         msg = f"{name} must have one value for each of the {n} nodes; it has {rows}: some nodes are given more than once; keep one row of each"
         raise InputError(msg)
@@ -120,120 +122,117 @@ def _checked(mapped: Any, rows: int, n: int, name: str) -> str:
     return digest.hexdigest()[:32]
 
 
-def opened_release(noisy: Noisy, sigma, facts: dict[str, Any]) -> tuple[np.ndarray, float]:
-    """Values and noise level of a signal that knows its graph. Its noise was drawn once, when it was released."""
+def signal_offset(path: Path) -> float:
+    """Return `offset_of` a signal in a file, from sums over pieces of the file."""
+    mapped = read_array(path, whole=False)
+    n = len(mapped)
+    mean = math.fsum(float(mapped[nodes].sum(dtype=np.float64)) for nodes in pieces(n)) / n
+    variance = math.fsum(float(((mapped[nodes] - mean) ** 2).sum(dtype=np.float64)) for nodes in pieces(n)) / n
+    return offset_of(mean, variance)
+
+
+def release_values(noisy: Noisy, sigma: Any, facts: dict[str, Any]) -> tuple[np.ndarray, float]:
+    """Return the values and the noise level of a signal that belongs to the graph of the work folder."""
     if facts["signal_hash"] != noisy.graph_hash:
         source = "edge files; prepare it from the Graph of the release" if facts["signal_hash"] is None else "another graph"
         msg = "these values belong to the graph {}..., and this folder was prepared from {}, or pass their .values with {sigma=}"
         raise InputError(Sentence(msg, noisy.graph_hash[:12], source))
-    if sigma is not None and as_number(sigma) not in (noisy.sigma, noisy.noise_level):
-        msg = "sigma travels with the noisy signal ({:g}); leave {sigma=} out, got {}"
-        raise InputError(Sentence(msg, noisy.sigma, shown(sigma)))
-    return noisy.values, noisy.noise_level
+    return noisy.values, noisy.checked_noise_level(sigma)
 
 
-def write_part(run: Run, part: int, address: str, unchanged: bool) -> dict[str, Any]:
-    """A parquet file with the nodes and the denoised values of a partition."""
-    out = run.output(part, "write")
-    if (known := out.known()) is not None and known["address"] == address and is_written(run, part, address, known["rows"]):
-        return known
-    nodes = read_array(run.work / "parts" / f"{part:05d}" / "rows.nodes.npy")
-    values = run.values(nodes) if unchanged else run.output(part, "finish").load("signal")
-    values = np.maximum(values, 0) if run.nonnegative else values
-    values = np.rint(values) if run.integer else values
-    pa = extra("pyarrow", name="dask", purpose="parquet files")
-    columns = [
-        pa.Array.from_buffers(pa.from_numpy_dtype(one.dtype), len(one), [None, pa.py_buffer(one)]) for one in (nodes, values)
-    ]
-    table = pa.Table.from_arrays(columns, names=["node", "denoised"])  # pa.table of NumPy's arrays would import pandas
-    table = table.replace_schema_metadata({RUN: run.folder.name})
-    system, path = located(part_file(address, part))
-    system.makedirs(path.rsplit("/", 1)[0], exist_ok=True)
-    draft = path.rsplit("/", 1)[0] + f"/.part-{part:05d}.{os.urandom(4).hex()}.tmp"
-    with room_for(path), system.open(draft, "wb") as file:
-        parquet().write_table(table, file)
-        with suppress(io.UnsupportedOperation, AttributeError):  # files elsewhere are safe when they are closed
-            number = file.fileno()
-            file.flush()
-            os.fsync(number)
+# ---- values in files ---------------------------------------------------------------------------------------------------
+
+
+def values_in(source: Any, n: int, name: str) -> Iterator[tuple[slice | np.ndarray, np.ndarray]]:
+    """Yield nodes (their numbers, or a slice) and their values, of an array, a .npy file, or parquet files with columns node and value.
+
+    Values of parquet files without a column of nodes go by position, file after file.
+    """
+    if not is_files(source):
+        yield slice(0, n), source
+    elif isinstance(source, str | Path) and str(source).endswith(".npy"):
+        yield from _values_of_array(str(source), n, name)
+    else:
+        place, numbered = 0, None
+        for path in list_files(source, name):
+            with open_file(path) as file:
+                table = open_parquet(file, path, VALUES)
+                node, value = _value_columns(table.schema_arrow, path, name)
+                if numbered is not None and numbered != (node is not None):
+                    msg = f"all files of {name} must have a column of nodes, or none; {path} differs from those before it; write them alike"
+                    raise InputError(msg)
+                numbered = node is not None
+                for batch in table.iter_batches(batch_size=AT_ONCE, columns=[value] if node is None else [node, value]):
+                    where = slice(place, place + len(batch)) if node is None else _nodes_in(batch.column(node), node, path)
+                    place += len(batch)
+                    yield where, as_numpy(batch.column(value))
+
+
+def _value_columns(schema: Any, path: str, name: str) -> tuple[str | None, str]:
+    """Return the column of nodes, if there is one, and that of the values; an index that pandas or Dask wrote is neither."""
+    names = [column for column in schema.names if not column.startswith("__")]
+    node = next((column for column in ("node", "id", "label") if column in names), None)
+    others = [column for column in names if column != node]
+    value = next((column for column in (name, "value") if column in others), others[0] if len(others) == 1 else None)
+    if value is None:
+        msg = f"{path} must have a column 'value' or {name!r}, or a single one beside the nodes; it has {schema.names[:20]}; rename the one that is meant"
+        raise InputError(msg)
+    if node is not None and not is_integer_type(schema.field(node).type):
+        msg = f"column {node!r} of {path} must hold node numbers, integers from 0; got {schema.field(node).type}; number the nodes as in the edges"
+        raise InputError(msg)
+    return node, value
+
+
+def _nodes_in(column: Any, node: str, path: str) -> np.ndarray:
+    if column.null_count:
+        msg = f"column {node!r} of {path} must name a node in each row; {column.null_count} rows have none"
+        raise InputError(msg)
+    return as_numpy(column)
+
+
+def _values_of_array(path: str, n: int, name: str) -> Iterator[tuple[slice, np.ndarray]]:
+    """Yield the values of a .npy file in pieces: mapped, or read one after the other from an address."""
     try:
-        _check_own(run, system, path, address, damaged_ok=True)
-    except ValueError:
-        system.rm_file(draft)
-        raise
-    system.mv(draft, path)
-    return Output(out.folder, "write").done({"address": address, "rows": len(nodes)})
+        opened = open_file(path)
+    except FileNotFoundError as error:
+        raise no_values_error(path, name) from error
+    with opened as file:
+        shape, dtype = _read_header(file, path)
+        if shape != (n,):
+            msg = f"{name} needs one value per node: expected ({n},), got {shape}"
+            raise InputError(msg)
+        mapped = None if "://" in path else _mapped(path)
+        for nodes in pieces(n, AT_ONCE):
+            count = nodes.stop - nodes.start
+            yield nodes, np.asarray(_read_values(file, path, dtype, count) if mapped is None else mapped[nodes])
 
 
-# ---- the files of a result ---------------------------------------------------------------------------------------------
-
-
-def part_file(address: str, part: int) -> str:
-    return f"{address}/part-{part:05d}.parquet"
-
-
-def is_written(run: Run, part: int, address: str, rows: int) -> bool:
-    """Whether the file of a partition is there, of this run and whole, by its own last lines."""
+def _mapped(path: str) -> np.ndarray:
     try:
-        with opened(part_file(address, part)) as file:
-            found = parquet().ParquetFile(file).metadata
-    except (OSError, ValueError):  # not there, or cut off
-        return False
-    return found.num_rows == rows and (found.metadata or {}).get(RUN) == run.folder.name.encode()
+        return np.load(path, mmap_mode="r", allow_pickle=False)
+    except ValueError as error:
+        raise _no_array_error(path) from error
 
 
-def check_output(run: Run, parts: int, address: str, *, clean: bool = False) -> None:
-    """Refuse a folder with parquet files of something else: whoever reads it would mix them. `clean` removes drafts of killed tasks."""
-    own = {part_file("", part).strip("/") for part in range(parts)}
-    system, folder = located(address)
-    system.invalidate_cache()
-    if not system.exists(folder):
-        return
-    for path in sorted(system.ls(folder, detail=False)):
-        name = path.rsplit("/", 1)[-1]
-        if name.startswith(".part-") and name.endswith(".tmp"):
-            if clean:
-                system.rm_file(path)
-        elif name.endswith(".parquet"):
-            _check_own(run, system, path, address, damaged_ok=name in own)
+def _read_values(file: BinaryIO, path: str, dtype: np.dtype, count: int) -> np.ndarray:
+    data = file.read(count * dtype.itemsize)
+    if len(data) != count * dtype.itemsize:
+        raise _no_array_error(path)
+    return np.frombuffer(data, dtype)
 
 
-def _check_own(run: Run, system, path: str, address: str, *, damaged_ok: bool) -> None:
-    """Refuse a file that does not say that it is of this run; one that is damaged will be written again."""
+def _read_header(file: BinaryIO, path: str) -> tuple[tuple[int, ...], np.dtype]:
+    """Return the shape and the type of the values that follow in a .npy file."""
     try:
-        with system.open(path, "rb") as file:
-            is_own = (parquet().ParquetFile(file).metadata.metadata or {}).get(RUN) == run.folder.name.encode()
-    except FileNotFoundError:
-        return
-    except ValueError:
-        is_own = damaged_ok
-    if not is_own:
-        name = path.rsplit("/", 1)[-1]
-        msg = (
-            "{output} must be a folder without other parquet files; {} holds {}, which is not of this run; choose another folder, or remove "
-            "them"
-        )
-        raise InputError(Sentence(msg, address, name))
+        version = np.lib.format.read_magic(file)
+        read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        shape, _, dtype = read(file)
+    except (ValueError, EOFError) as error:
+        raise _no_array_error(path) from error
+    if dtype.hasobject:
+        raise _no_array_error(path)
+    return shape, dtype
 
 
-def read_parts(address: str, parts: int, n: int, run: str) -> np.ndarray:
-    """The signal in node order, from exactly the files of this run."""
-    signal, rows = np.empty(0), 0
-    for part in range(parts):
-        try:
-            with opened(part_file(address, part)) as file:
-                table = parquet().read_table(file)
-        except FileNotFoundError:
-            msg = "{} is gone; call {denoise()} again: it writes what is lost"
-            raise NoFileError(Sentence(msg, part_file(address, part))) from None
-        if (table.schema.metadata or {}).get(RUN) != run.encode():
-            msg = "{} must be a file of the run {}, and is of another; call {denoise()} again, with another output folder"
-            raise InputError(Sentence(msg, part_file(address, part), run))
-        nodes, values = (np.asarray(table.column(k)) for k in (0, 1))
-        signal = np.empty(n, values.dtype) if part == 0 else signal
-        signal[nodes] = values
-        rows += len(nodes)
-    if rows != n:
-        msg = "the files at {} must hold {} nodes, and hold {}; call {denoise()} again: it writes what is lost"
-        raise InputError(Sentence(msg, address, n, rows))
-    return signal
+def _no_array_error(path: str) -> ValueError:
+    return InputError(f"{path} is not a .npy file of numbers, or is damaged; write it again with numpy.save")

@@ -1,7 +1,7 @@
-"""Files as the only state: arrays written whole or not at all, marks that say which work is done, and the manifest.
+"""Files as the only state: arrays that are written whole or not at all, marks of finished tasks, and the manifest.
 
 A file is written under another name and renamed. A task writes its mark last, with the sizes of its files, when they are safely on
-disk: what a killed task or a loss of power leaves behind has no mark, or does not fit it, and the task runs again.
+disk. The files of a killed task or after a loss of power have no mark, or do not fit it, and the task runs again.
 """
 
 from __future__ import annotations
@@ -9,14 +9,15 @@ from __future__ import annotations
 import errno
 import hashlib
 import json
-import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
+from hushgraph._atomic import atomic_file, flush_to_disk
 from hushgraph._errors import InputError, PathError, Reference, Sentence, StateError
 
 VERSION = 1
@@ -24,8 +25,8 @@ CHUNK = 2**20  # values read at a time where whole arrays are too large
 
 
 @contextmanager
-def room_for(path) -> Iterator[None]:
-    """Say what to do where a disk is full, or what may be written to it."""
+def room_for(path: str | Path) -> Iterator[None]:
+    """Raise errors of a full disk, or of an exhausted quota, with advice on what to do."""
     try:
         yield
     except OSError as error:  # NumPy's own has no number
@@ -36,8 +37,8 @@ def room_for(path) -> Iterator[None]:
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Refuse a folder that another process works in. The lock ends with its process, however that ends."""
+def folder_lock(folder: Path) -> Iterator[None]:
+    """Lock a folder, and refuse one that another process works in. The lock ends with its process, even if that is killed."""
     try:
         import fcntl
     except ImportError:  # not on Windows; tasks of two runs write the same bits
@@ -56,53 +57,30 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def drafted(path: Path, *, safe: bool = False) -> Iterator[Any]:
-    """A file to write to that takes its place when the block ends without an error; `safe` also survives a loss of power."""
+def open_draft(path: Path, *, safe: bool = False) -> Iterator[Any]:
+    """Open a file for writing that takes its name when the block ends without an error; `safe`: it survives a loss of power too."""
     _make(path.parent)
-    draft = path.with_name(f".{path.name}.{os.getpid()}.{os.urandom(4).hex()}.tmp")
-    try:
-        with room_for(path), draft.open("wb") as file:
-            yield file
-            file.flush()
-            if safe:
-                os.fsync(file.fileno())
-        draft.replace(path)
-        if safe:
-            settle(path.parent)
-    except BaseException:
-        with suppress(OSError):
-            draft.unlink()
-        raise
+    with room_for(path), atomic_file(path, sync=safe, suffix=".tmp") as draft, draft.open("xb") as file:
+        yield file
 
 
 def _make(folder: Path) -> None:
-    """The folder and those above it, such that a loss of power does not take them away with what is in them."""
+    """Make the folder and those above it, safely on disk: a loss of power would lose a folder with the files in it."""
     if not folder.is_dir():
         _make(folder.parent)
         folder.mkdir(exist_ok=True)
-        settle(folder.parent)
-
-
-def settle(path: Path) -> None:
-    """Wait until a file, or what a folder lists, is on disk."""
-    try:
-        number = os.open(path, os.O_RDONLY)
-    except PermissionError:  # of folders, where the system cannot open them
-        return
-    try:
-        os.fsync(number)
-    finally:
-        os.close(number)
+        flush_to_disk(folder.parent)
 
 
 def write_array(path: Path, array: np.ndarray, *, safe: bool = False) -> None:
-    with drafted(path, safe=safe) as file:
+    """Write an array into a .npy file."""
+    with open_draft(path, safe=safe) as file:
         np.save(file, array)
 
 
-def write_rows(path: Path, shape: tuple[int, ...], dtype, rows: Iterable[np.ndarray], *, safe: bool = False) -> None:
-    """An array made of these pieces, one after the other: it never exists as a whole."""
-    with drafted(path, safe=safe) as file:
+def write_rows(path: Path, shape: tuple[int, ...], dtype: DTypeLike, rows: Iterable[np.ndarray], *, safe: bool = False) -> None:
+    """Write an array from its pieces, one after the other: the whole array is never in memory."""
+    with open_draft(path, safe=safe) as file:
         header = {"descr": np.lib.format.dtype_to_descr(np.dtype(dtype)), "fortran_order": False, "shape": shape}
         np.lib.format.write_array_header_1_0(file, header)
         for row in rows:
@@ -110,22 +88,24 @@ def write_rows(path: Path, shape: tuple[int, ...], dtype, rows: Iterable[np.ndar
 
 
 def read_array(path: Path, *, whole: bool = True) -> np.ndarray:
-    """An array in memory, or mapped if it is not wanted `whole`."""
+    """Return the array of a file, in memory if `whole`, otherwise mapped."""
     return np.load(path, mmap_mode=None if whole else "r", allow_pickle=False)
 
 
-def hash_of(path: Path) -> str:
+def file_hash(path: Path) -> str:
+    """Return the SHA-256 of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def write_json(path: Path, facts: dict[str, Any]) -> None:
-    with drafted(path, safe=True) as file:
+    """Write facts as JSON, safely on disk."""
+    with open_draft(path, safe=True) as file:
         file.write(json.dumps(facts, indent=1).encode())
 
 
 def read_json(path: Path) -> dict[str, Any] | None:
-    """What the file says, None if it is not there or damaged."""
+    """Return the facts in a JSON file; None if the file is missing or damaged."""
     try:
         return json.loads(path.read_text("utf-8"))
     except (OSError, ValueError):
@@ -133,34 +113,38 @@ def read_json(path: Path) -> dict[str, Any] | None:
 
 
 def pieces(count: int, size: int | None = None) -> Iterator[slice]:
-    """0..count-1 in pieces."""
+    """Yield slices that cover 0..count-1, of `size` or CHUNK numbers each."""
     size = size or CHUNK
     return (slice(start, min(start + size, count)) for start in range(0, count, size))
 
 
 class Output:
-    """What one task leaves: arrays `stage.name.npy` in a folder, and `stage.json`, written last."""
+    """The files of one task: arrays `stage.name.npy` in a folder, and the mark `stage.json`, written last."""
 
-    def __init__(self, folder: Path, stage: str):
+    def __init__(self, folder: Path, stage: str) -> None:
         self.folder, self.stage = folder, stage
         self._sizes: dict[str, int] = {}
 
     def path(self, name: str) -> Path:
+        """Return the file of an array."""
         return self.folder / f"{self.stage}.{name}.npy"
 
     def save(self, name: str, array: np.ndarray) -> None:
+        """Write an array."""
         write_array(self.path(name), array)
         self._sizes[name] = self.path(name).stat().st_size
 
-    def save_rows(self, name: str, shape: tuple[int, ...], dtype, rows: Iterable[np.ndarray]) -> None:
+    def save_rows(self, name: str, shape: tuple[int, ...], dtype: DTypeLike, rows: Iterable[np.ndarray]) -> None:
+        """Write an array from its pieces."""
         write_rows(self.path(name), shape, dtype, rows)
         self._sizes[name] = self.path(name).stat().st_size
 
     def load(self, name: str, *, whole: bool = True) -> np.ndarray:
+        """Return an array, in memory if `whole`, otherwise mapped."""
         return read_array(self.path(name), whole=whole)
 
-    def known(self) -> dict[str, Any] | None:
-        """The facts of a task that is done, if its files are whole."""
+    def read_facts(self) -> dict[str, Any] | None:
+        """Return the facts of a finished task whose files are whole; otherwise None."""
         mark = read_json(self.folder / f"{self.stage}.json")
         if mark is None:
             return None
@@ -171,34 +155,35 @@ class Output:
             return None
         return mark["facts"]
 
-    def done(self, facts: dict[str, Any]) -> dict[str, Any]:
-        """Write the mark, after all that it vouches for; returns the facts as they will be read again."""
+    def mark_done(self, facts: dict[str, Any]) -> dict[str, Any]:
+        """Write the mark after all files are on disk, and return the facts as `read_facts` will."""
         for name in self._sizes:
-            settle(self.path(name))
+            flush_to_disk(self.path(name))
         if self._sizes:
-            settle(self.folder)
+            flush_to_disk(self.folder)
         write_json(self.folder / f"{self.stage}.json", {"files": self._sizes, "facts": facts})
         return json.loads(json.dumps(facts))
 
     def remove(self) -> None:
-        """The mark first, then the arrays."""
+        """Remove the mark first, then the arrays."""
         for path in [self.folder / f"{self.stage}.json", *self.folder.glob(f"{self.stage}.*.npy")]:
             path.unlink(missing_ok=True)
 
 
 def is_draft(path: Path) -> bool:
+    """Return whether a file is half-written."""
     return path.name.startswith(".") and path.name.endswith(".tmp")
 
 
 def remove_drafts(folders: Iterable[Path]) -> None:
-    """What killed tasks left half-written. No task may be at work in these folders."""
+    """Remove the half-written files of killed tasks. No task may be running in these folders."""
     for folder in folders:
         for path in folder.glob(".*.tmp"):
             path.unlink(missing_ok=True)
 
 
 def remove_stages(folders: Iterable[Path], kept: Iterable[str] = ()) -> None:
-    """The files of all stages but these, marks first; and drafts."""
+    """Remove the files of all stages but `kept`, marks first, and drafts."""
     for folder in folders:
         remove_drafts([folder])
         for path in sorted(folder.glob("*.*"), key=lambda path: path.suffix != ".json"):
@@ -206,8 +191,8 @@ def remove_stages(folders: Iterable[Path], kept: Iterable[str] = ()) -> None:
                 path.unlink(missing_ok=True)
 
 
-def added(outputs: Iterable[Output], name: str) -> np.ndarray:
-    """The sum of an array over tasks."""
+def sum_arrays(outputs: Iterable[Output], name: str) -> np.ndarray:
+    """Return the sum of an array over tasks."""
     total: Any = 0
     for out in outputs:
         total = total + out.load(name)
@@ -215,26 +200,27 @@ def added(outputs: Iterable[Output], name: str) -> np.ndarray:
 
 
 def part_folder(work: Path, part: int) -> Path:
+    """Return the folder of a partition."""
     return work / "parts" / f"{part:05d}"
 
 
-def local_folder(work) -> Path:
-    """The whole path of a work folder, which is mapped into memory."""
+def local_folder(work: str | Path) -> Path:
+    """Return the absolute path of a work folder; an address is refused, since files of the folder are mapped into memory."""
     if "://" in str(work):
         msg = f"the work folder must be a folder that all workers see, not an address; got {work}; only edges, signals and results may be elsewhere"
         raise InputError(msg)
     return Path(work).resolve()
 
 
-def manifest_of(work) -> dict[str, Any]:
-    """The manifest of a prepared folder, or an error that says what to do."""
-    found = read_json(local_folder(work) / "manifest.json")
-    if found is None:
+def read_manifest(work: str | Path) -> dict[str, Any]:
+    """Return the manifest of a prepared folder."""
+    manifest = read_json(local_folder(work) / "manifest.json")
+    if manifest is None:
         call = Reference(f"prepare(edges, {str(work)!r})")
         raise InputError(
             Sentence("{} must be a folder that {prepare()} finished; it has no manifest.json; run {} first", work, call)
         )
-    if found.get("version") != VERSION:
-        msg = f"{work} was prepared by another version of hushgraph (format {found.get('version')}, expected {VERSION}); prepare it again"
+    if manifest.get("version") != VERSION:
+        msg = f"{work} was prepared by another version of hushgraph (format {manifest.get('version')}, expected {VERSION}); prepare it again"
         raise InputError(msg)
-    return found
+    return manifest

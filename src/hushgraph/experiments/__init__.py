@@ -1,1 +1,5 @@
-"""One file per table or figure, each with run() -> rows and render(rows)."""
+"""The tables and figures of the paper, one module each, and the demo."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

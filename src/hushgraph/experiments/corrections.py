@@ -17,18 +17,27 @@ from typing import Literal
 import numpy as np
 from scipy import integrate, optimize, stats
 
-from hushgraph.datasets.generated import grid
+from hushgraph.datasets import grid
 from hushgraph.experiments import output
 from hushgraph.experiments.fig_plateaus import band_sum
 from hushgraph.experiments.stage import Stage
-from hushgraph.frame import Frame, chebyshev_frame, exact_frame
-from hushgraph.graph import Graph
-from hushgraph.partition import smooth_plateau
-from hushgraph.privacy.bounding import bounded_counts
-from hushgraph.privacy.calibration import classical_sigma, gaussian_delta, squared_sensitivity
-from hushgraph.risk import exact_weights, signal_sure, sure, sure_variance
-from hushgraph.shrink import shrink
-from hushgraph.transform import analyze, as_linear_operator, forward, synthesize
+from hushgraph.graphs import Graph
+from hushgraph.privacy import bounded_counts, classical_sigma, gaussian_delta, squared_sensitivity
+from hushgraph.wavelets import (
+    Frame,
+    analyze,
+    as_linear_operator,
+    chebyshev_frame,
+    exact_frame,
+    exact_weights,
+    forward,
+    shrink,
+    signal_sure,
+    smooth_plateau,
+    sure,
+    sure_variance,
+    synthesize,
+)
 
 NAME = "corrections"
 TITLE = "Corrections to the paper, by numbers"
@@ -40,20 +49,20 @@ Z = stats.norm.isf(0.5e-6)
 
 
 def seven_nodes() -> Graph:
-    """Weighted, two components and an isolated node: 128 signs to try."""
+    """Return a weighted graph with two components and an isolated node; it has 128 vectors of signs."""
     return Graph.from_edges([(0, 1), (1, 2), (0, 2), (2, 3), (4, 5)], n=7, weights=[0.5, 2.0, 1.3, 0.7, 1.1])
 
 
 def small_grid() -> Graph:
-    """48 nodes, unequal weights and so unequal degrees."""
-    bare = grid(6, 8)
-    ends = np.stack(bare.adjacency.tocoo().coords, axis=1)
+    """Return a grid of 48 nodes with unequal weights and so unequal degrees."""
+    unweighted = grid(6, 8)
+    ends = np.stack(unweighted.adjacency.tocoo().coords, axis=1)
     ends = ends[ends[:, 0] < ends[:, 1]]
-    return Graph.from_edges(ends, n=bare.n, weights=np.random.default_rng(2).uniform(0.3, 3, len(ends)))
+    return Graph.from_edges(ends, n=unweighted.n, weights=np.random.default_rng(2).uniform(0.3, 3, len(ends)))
 
 
 def agree(value: float, measured: float, error: float = 0.0, tolerance: float = ROUNDING, claim: Claim = "equal") -> bool:
-    """Whether what was measured is the value (or at most, or at least it): within Z standard errors, or up to rounding."""
+    """Return whether the measured number is the value (or at most, or at least the value), within Z standard errors or rounding."""
     room = max(Z * error, tolerance * max(1.0, abs(measured)))
     return bool((claim == "at least" or measured <= value + room) and (claim == "at most" or measured >= value - room))
 
@@ -62,7 +71,7 @@ def compared(
     correction: str, quantity: str, printed: float, right: float, measured: float, *,
     by: str, errors: tuple[float, float] = (0.0, 0.0), tolerance: float = ROUNDING, claim: Claim = "equal",
 ) -> dict:  # fmt: skip
-    """A row; `errors` are the standard errors of the printed and of the right value minus the measured one."""
+    """Return a row of the table; `errors` are the standard errors of the printed and of the right value minus the measured one."""
     return {
         "correction": correction, "quantity": quantity,
         "printed": float(printed), "right": float(right), "measured": float(measured), "measured_by": by,
@@ -73,7 +82,7 @@ def compared(
 
 
 def run(stage: Stage) -> list[dict]:
-    """One row per statement of the paper that was put to the test."""
+    """Return one row per tested statement of the paper."""
     draws = 1000 if stage.smoke else 4000
     rows = []
     for name, demonstration in DEMONSTRATIONS.items():
@@ -86,18 +95,18 @@ def run(stage: Stage) -> list[dict]:
 
 
 def printed_variance(W: np.ndarray) -> np.ndarray:
-    """N Var of the weights of all pairs (i, j) for Rademacher probes, as Proposition 1 prints it."""
+    """Return N Var of the weights of all pairs (i, j) for Rademacher probes, as Proposition 1 prints it."""
     return 2 * ((W @ W.T) ** 2 - (W**2) @ (W**2).T)
 
 
 def corrected_variance(W: np.ndarray) -> np.ndarray:
-    """The same, corrected: sum_{p!=q} W_ip^2 W_jq^2 + sum_{p!=q} W_ip W_iq W_jp W_jq."""
+    """Return the same, corrected: sum_{p!=q} W_ip^2 W_jq^2 + sum_{p!=q} W_ip W_iq W_jp W_jq."""
     same, energy = (W**2) @ (W**2).T, np.sum(W**2, axis=1)
     return np.outer(energy, energy) + (W @ W.T) ** 2 - 2 * same
 
 
 def all_transforms(frame: Frame) -> np.ndarray:
-    """W eps for each of the 2^n probes eps of signs: (2^n, n_scales * n)."""
+    """Return W eps for each of the 2^n probes eps of signs: (2^n, n_scales * n)."""
     signs = np.array(list(product([-1.0, 1.0], repeat=frame.graph.n)))
     return forward(frame, signs).reshape(len(signs), -1)
 
@@ -120,7 +129,7 @@ def _proposition_1(_: int) -> list[dict]:
 
 
 def four_indices(W: np.ndarray, jacobian: np.ndarray) -> float:
-    """The sum over i, j, k, l of Proposition 2 for Rademacher probes, term by term as printed."""
+    """Return the sum over i, j, k, l of Proposition 2 for Rademacher probes, term by term as printed."""
     same = np.einsum("ij,lk,ip,jp,kp,lp->", jacobian, jacobian, W, W, W, W, optimize=True)
     first = np.einsum("ij,lk,ip,jq,kp,lq->", jacobian, jacobian, W, W, W, W, optimize=True) - same
     second = np.einsum("ij,lk,ip,jq,kq,lp->", jacobian, jacobian, W, W, W, W, optimize=True) - same
@@ -144,7 +153,7 @@ def _proposition_2(_: int) -> list[dict]:
 
 
 def _drawn(frame: Frame, draws: int) -> dict[str, np.ndarray]:
-    """The two SUREs and the two losses at fixed thresholds, one value per draw of the noise."""
+    """Return the two SUREs and the two losses at fixed thresholds, one value per draw of the noise."""
     n, rng = frame.graph.n, np.random.default_rng(3)
     truth = 3 * np.sin(np.linspace(0, 4, n)) + 4 * (np.arange(n) % 9 == 0)
     noisy = truth[:, None] + SIGMA * rng.normal(size=(n, draws))
@@ -215,7 +224,7 @@ def _random_walk(_: int) -> list[dict]:
     quantity = "<Wx, y>: <x, Sy> with S the inverse, and <x, D S D^-1 y>"
     rows = [compared(title, quantity, x @ synthesize(frame, y), x @ (D * synthesize(frame, y / D)), inner, by="the transform W")]
 
-    def estimate(noisy):
+    def estimate(noisy: np.ndarray) -> np.ndarray:
         return synthesize(frame, shrink(analyze(frame, noisy), t[:, None], rule="soft")[0])
 
     t, step = SIGMA * np.linspace(0.3, 1.2, frame.n_scales), 1e-6
@@ -244,19 +253,19 @@ def _damping(_: int) -> list[dict]:
 
 
 def integrated_delta(sigma: float, epsilon: float) -> float:
-    """The integral of (p - e^epsilon q)+ for p = N(1, sigma^2) and q = N(0, sigma^2): delta by its definition, sensitivity 1."""
+    """Return the integral of (p - e^epsilon q)+ for p = N(1, sigma^2) and q = N(0, sigma^2): delta by its definition, sensitivity 1."""
     start = sigma**2 * epsilon + 0.5  # p exceeds e^epsilon q from here on
     excess = lambda x: stats.norm.pdf(x, 1, sigma) - math.exp(epsilon) * stats.norm.pdf(x, 0, sigma)  # noqa: E731
     return float(integrate.quad(excess, start, start + 12 * sigma, epsabs=0, epsrel=1e-10, limit=200)[0])
 
 
 def classical_formula(epsilon: float, delta: float) -> float:
-    """sqrt(2 log(1.25 / delta)) / epsilon for any epsilon, proven or not."""
+    """Return sqrt(2 log(1.25 / delta)) / epsilon for any epsilon, proven or not."""
     return math.sqrt(2 * math.log(1.25 / delta)) / epsilon
 
 
 def first_failure(delta: float) -> float:
-    """The epsilon from which on the classical formula gives too little noise."""
+    """Return the epsilon from which on the classical formula gives too little noise."""
     return float(
         optimize.brentq(
             lambda e: math.log(gaussian_delta(sigma=classical_formula(e, delta), epsilon=e, sensitivity=1) / delta), 1, 50
@@ -282,10 +291,10 @@ def _classical(_: int) -> list[dict]:
 def _sensitivity(_: int) -> list[dict]:
     others, key = np.array([0, 1, 2, 2, 4]), np.arange(1, 7, dtype=np.uint64)
 
-    def counts(trips, most_nodes, most_each):
+    def counts(trips: list[int], max_cells: int, max_per_cell: int) -> np.ndarray:
         units = np.concatenate([np.arange(5), np.full(len(trips), 5)])
         cells = np.concatenate([others, np.array(trips, dtype=np.int64)])
-        return bounded_counts(units, cells, key, n_cells=6, max_cells=most_nodes, max_per_cell=most_each)
+        return bounded_counts(units, cells, key, n_cells=6, max_cells=max_cells, max_per_cell=max_per_cell)
 
     title, rows = "sensitivity", []
     cases = {
@@ -314,10 +323,10 @@ DEMONSTRATIONS: dict[str, Callable[[int], list[dict]]] = {
 
 
 def render(rows: list[dict], folder: Path) -> list[Path]:
-    return output.write_files(folder, NAME, rows, _words(rows))
+    return output.write_files(folder, NAME, rows, _text(rows))
 
 
-def _words(rows: list[dict]) -> str:
+def _text(rows: list[dict]) -> str:
     answer = {True: "yes", False: "**no**"}
     lines = [
         [row["correction"], row["quantity"].replace("|", "\\|"), *_numbers(row), row["measured_by"].replace("|", "\\|"),

@@ -1,6 +1,6 @@
-"""The demo, a whole private release: a generated city and its trips, bounded counts, noise, denoising, certificate, pictures.
+"""The demo, a complete private release: a generated city and its trips, bounded counts, noise, denoising, certificate, pictures.
 
-Offline, under a minute. Since the trips are generated, the truth may be looked at here; with real data nobody sees it.
+It needs no network and takes less than a minute. The trips are generated, so the truth may be shown; with real data nobody sees it.
 """
 
 from __future__ import annotations
@@ -12,17 +12,13 @@ from pathlib import Path
 import numpy as np
 
 from hushgraph._errors import FileThereError
-from hushgraph.checks import checked_count
-from hushgraph.contents import extra
-from hushgraph.datasets.generated import city
-from hushgraph.datasets.trips import trips
-from hushgraph.denoise import Denoised, denoise
-from hushgraph.graph import Graph
-from hushgraph.metrics import snr
+from hushgraph._extras import extra
+from hushgraph._validation import checked_count
+from hushgraph.datasets import city, trips
+from hushgraph.estimators import Denoised, denoise, snr
+from hushgraph.graphs import Graph
 from hushgraph.plotting import plot_maps
-from hushgraph.privacy.counting import count_events
-from hushgraph.privacy.ledger import Ledger, LedgerError
-from hushgraph.privacy.release import Release, release
+from hushgraph.privacy import Ledger, LedgerError, Release, count_events, release
 
 DELTA = 1e-6
 MAX_NODES, MAX_PER_NODE, MAX_DISTANCE = 2, 1, 200.0
@@ -31,7 +27,7 @@ BUDGET, DATASET = 2.0, "generated trips of the demo"
 
 @dataclass(frozen=True, eq=False)
 class Demo:
-    """What the demo computed; `truth` are the bounded counts, which a real release would never show."""
+    """The results of the demo; `truth` are the bounded counts, which a real release would never show."""
 
     graph: Graph
     n_trips: int
@@ -44,20 +40,22 @@ class Demo:
 
     @property
     def snr_noisy(self) -> float:
+        """SNR of the released map in dB."""
         return float(snr(self.truth, self.release.values))
 
     @property
     def snr_denoised(self) -> float:
+        """SNR of the denoised map in dB."""
         return float(snr(self.truth, self.denoised.signal))
 
     @property
-    def error_kept(self) -> float:
+    def noise_energy_left(self) -> float:
         """Share of the noise energy that is left after denoising."""
         return float(np.sum((self.denoised.signal - self.truth) ** 2) / np.sum((self.release.values - self.truth) ** 2))
 
 
 def run(folder: Path, *, n_nodes: int, epsilon: float, seed: int) -> Demo:
-    """The data owner's whole job, in the folder; what an earlier run left there is replaced."""
+    """Do everything that a data owner does, in the folder; files of an earlier run are replaced."""
     extra("matplotlib.pyplot", name="plot", purpose="the demo")  # before anything is removed or charged
     folder = _cleared(Path(folder))
     graph = city(checked_count("n_nodes", n_nodes, 100), seed=seed)
@@ -87,7 +85,7 @@ def run(folder: Path, *, n_nodes: int, epsilon: float, seed: int) -> Demo:
 
 
 def render(demo: Demo) -> list[Path]:
-    """Draw the maps, and where the published one can be trusted; returns the paths of the pictures."""
+    """Draw the maps and the expected error of the published map, and return the paths of the pictures."""
     maps, trust = demo.folder / "maps.png", demo.folder / "expected_error.png"
     signals = {
         "Counts (private, never published)": demo.truth,
@@ -105,10 +103,10 @@ def render(demo: Demo) -> list[Path]:
 
 
 def _cleared(folder: Path) -> Path:
-    """An empty folder: a new one, or that of an earlier demo without what it left there. Anything else is refused."""
-    ours = {"budget.db", "release", "maps.png", "expected_error.png", "state"}
+    """Return the folder, new or emptied of an earlier demo; raise an error if it holds anything else."""
+    demo_files = {"budget.db", "release", "maps.png", "expected_error.png", "state"}
     if folder.is_dir() and any(folder.iterdir()):
-        if {path.name for path in folder.iterdir()} - ours or not _is_demo_ledger(folder / "budget.db"):
+        if {path.name for path in folder.iterdir()} - demo_files or not _is_demo_ledger(folder / "budget.db"):
             msg = f"{str(folder)!r} holds other files; give the demo a folder of its own"
             raise FileThereError(msg)
         shutil.rmtree(folder)

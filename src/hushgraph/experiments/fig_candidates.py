@@ -1,4 +1,4 @@
-"""How a combination comes about: elementary estimates of one noisy map, what they weigh, and risks against true errors. Not in the paper."""
+"""How a combination is made: elementary estimates of one noisy map, their weights, and risks against true errors. Not in the paper."""
 
 from __future__ import annotations
 
@@ -6,19 +6,12 @@ from pathlib import Path
 
 import numpy as np
 
-from hushgraph.auto import AUTO_SETS
-from hushgraph.candidates import candidates
-from hushgraph.columns import Observation
-from hushgraph.combine import combine
-from hushgraph.datasets.generated import city
-from hushgraph.denoise import denoise
+from hushgraph.datasets import city, hotspot_counts
+from hushgraph.estimators import AUTO_SETS, Filters, Observation, combine, denoise, make_candidates, snr
 from hushgraph.experiments import output
 from hushgraph.experiments.stage import Stage
-from hushgraph.filters import Filters
-from hushgraph.metrics import snr
 from hushgraph.plotting import plot_graph_signal
-from hushgraph.sgwt import Noise
-from hushgraph.signals import hotspot_counts
+from hushgraph.wavelets import Noise
 
 NAME, TITLE = "fig-candidates", "Beyond the paper: how a combination comes about"
 NODES, SIGMA, TOTAL = 1500, 6.0, 6000
@@ -31,26 +24,26 @@ PANELS = {
 
 
 def run(stage: Stage) -> list[dict]:
-    """Rows of two kinds: values at nodes, and sets of candidates with their risks."""
+    """Return rows of three kinds: values at nodes, sets of candidates with their risks, and the largest weights."""
     graph = city(NODES)
     truth = hotspot_counts(graph, total=TOTAL).astype(float)
     noisy = truth + np.random.default_rng(0).normal(0, SIGMA, graph.n)
     about = {"data": "a generated city", "source": f"hushgraph.datasets.city({NODES})", "attribution": "none"}
     noise = Noise.of(SIGMA)
-    seen = Observation(Filters.of(graph, noise), noisy, noise)
-    columns = candidates(seen, ("heat", "gated", "spikes", "tv"))
-    values = dict(zip(columns.names, np.concatenate(columns.values), strict=True))
-    shown = {name: sum(part for own, part in values.items() if own.startswith(name)) for name in PANELS}
+    observation = Observation(Filters.of(graph, noise), noisy, noise)
+    columns = make_candidates(observation, ("heat", "gated", "spikes", "tv"))
+    values = dict(zip(columns.names, columns.values(), strict=True))
+    shown = {name: sum(part for full_name, part in values.items() if full_name.startswith(name)) for name in PANELS}
     shown |= {"truth": truth, "noisy": noisy, "combination": denoise(graph, noisy, sigma=SIGMA).signal}
     shown["auto"] = denoise(graph, noisy, sigma=SIGMA, nonnegative=True).signal
     rows = [{"kind": "node", "node": i, **{name: float(part[i]) for name, part in shown.items()}, **about} for i in range(graph.n)]
-    found = combine(seen, AUTO_SETS)
+    combination = combine(observation, AUTO_SETS)
     for name, weights, sure, optimism, share in zip(
-        AUTO_SETS, found.fits.weights, found.fits.sure, found.fits.optimism, found.shares, strict=True
+        AUTO_SETS, combination.fits.weights, combination.fits.sure, combination.fits.optimism, combination.shares, strict=True
     ):
-        error = float(np.sum((found.columns.combined(weights) - truth) ** 2))
+        error = float(np.sum((combination.columns.combined(weights) - truth) ** 2))
         rows.append({"kind": "set", "set": name, "risk": float(sure + optimism), "error": error, "share": float(share), **about})
-    largest = sorted(zip(found.weights, found.columns.names, strict=True), reverse=True)[:12]
+    largest = sorted(zip(combination.weights, combination.columns.names, strict=True), reverse=True)[:12]
     rows += [{"kind": "weight", "candidate": name, "weight": float(weight), **about} for weight, name in largest]
     return rows
 

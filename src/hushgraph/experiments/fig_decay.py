@@ -13,10 +13,8 @@ from scipy.sparse import csgraph
 
 from hushgraph.experiments import output
 from hushgraph.experiments.stage import Stage
-from hushgraph.frame import Frame, chebyshev_frame, exact_frame
-from hushgraph.graph import Graph
-from hushgraph.partition import Plateau
-from hushgraph.transform import forward
+from hushgraph.graphs import Graph
+from hushgraph.wavelets import Frame, Plateau, chebyshev_frame, exact_frame, forward
 
 NAME = "fig-decay"
 TITLE = "Decay of the wavelets with hops"
@@ -25,11 +23,11 @@ PLATEAUS: tuple[Plateau, ...] = ("linear", "c3")
 DEGREES = (20, 100)  # a cut-off one can see, and the paper's degree
 LEVELS = (1e-2, 1e-4, 1e-8)
 SEED = 0
-SHARE = 0.2  # of the nodes must have others at a distance that is shown
+SHARE = 0.2  # a distance is shown if this share of the nodes has others there
 
 
 def run(stage: Stage) -> list[dict]:
-    """One row per plateau, frame, scale and hop: largest and mean size there, shares of the wavelet's peak, averaged over nodes."""
+    """Return one row per plateau, frame, scale and hop: largest and mean size as shares of the wavelet's peak, averaged over nodes."""
     graph, count = stage.manhattan.graph, 3 if stage.smoke else 50
     nodes = np.sort(np.random.default_rng(SEED).choice(graph.n, count, replace=False))
     hops = csgraph.dijkstra(graph.adjacency, unweighted=True, indices=nodes)
@@ -39,15 +37,15 @@ def run(stage: Stage) -> list[dict]:
             name = "exact" if degree is None else f"degree {degree}"
             settings = {"graph": graph.hash, "plateau": plateau, "degree": degree, "count": count, "seed": SEED, "share": SHARE}
             compute = _decay_of(_frame_of(stage, graph, plateau, degree), nodes, hops)
-            found = stage.cells.value(f"{NAME}-{plateau}-{name}", settings, compute)
+            decay = stage.cells.value(f"{NAME}-{plateau}-{name}", settings, compute)
             rows += [
-                {"map": stage.manhattan.name.split(",")[0], "n": graph.n, "plateau": plateau, "frame": name, **row} for row in found
+                {"map": stage.manhattan.name.split(",")[0], "n": graph.n, "plateau": plateau, "frame": name, **row} for row in decay
             ]
     return rows
 
 
 def _frame_of(stage: Stage, graph: Graph, plateau: Plateau, degree: int | None) -> Callable[[], Frame]:
-    def make():
+    def make() -> Frame:
         if degree is not None:
             return chebyshev_frame(graph, degree=degree, damping=None, plateau=plateau)
         stage.exact_frame(graph)  # its eigenpairs are a cell; frames of other plateaus take them from the graph
@@ -56,8 +54,8 @@ def _frame_of(stage: Stage, graph: Graph, plateau: Plateau, degree: int | None) 
     return make
 
 
-def _decay_of(make: Callable[[], Frame], nodes: np.ndarray, hops: np.ndarray):
-    def compute():
+def _decay_of(make: Callable[[], Frame], nodes: np.ndarray, hops: np.ndarray) -> Callable[[], list[dict]]:
+    def compute() -> list[dict]:
         frame = make()
         units = np.zeros((len(nodes), frame.graph.n))
         units[np.arange(len(nodes)), nodes] = 1
@@ -69,20 +67,21 @@ def _decay_of(make: Callable[[], Frame], nodes: np.ndarray, hops: np.ndarray):
 
 
 def _farthest(hops: np.ndarray) -> int:
-    """The largest distance that enough of the nodes have."""
+    """Return the largest distance that enough of the nodes have."""
     return int(np.quantile(np.where(np.isfinite(hops), hops, 0).max(axis=1), 1 - SHARE, method="lower"))
 
 
-def _at_distance(size: np.ndarray, there: np.ndarray, h: int) -> list[dict]:
-    size, there = (part[there.any(axis=1)] for part in (size, there))  # averages are over the nodes that have something there
-    largest = np.max(size, axis=2, where=there[:, None], initial=0.0).mean(axis=0)
-    mean = np.mean(size, axis=2, where=there[:, None]).mean(axis=0)
+def _at_distance(size: np.ndarray, at_h: np.ndarray, h: int) -> list[dict]:
+    """Return largest and mean size at h hops, one row per scale; `at_h` marks the nodes at that distance."""
+    size, at_h = (part[at_h.any(axis=1)] for part in (size, at_h))  # averages are over the nodes that have others at this distance
+    largest = np.max(size, axis=2, where=at_h[:, None], initial=0.0).mean(axis=0)
+    mean = np.mean(size, axis=2, where=at_h[:, None]).mean(axis=0)
     fields = {"hops": h, "nodes": len(size)}
     return [{"scale": j, **fields, "largest": float(largest[j]), "mean": float(mean[j])} for j in range(size.shape[1])]
 
 
 def reach(rows: list[dict], level: float) -> int | None:
-    """Hops from which on the largest size stays below that share of the peak; None if it never does."""
+    """Return the hops from which on the largest size stays below `level`; None if it never does."""
     sizes = {row["hops"]: row["largest"] for row in rows}
     above = [h for h, size in sizes.items() if size >= level]
     return None if max(above) == max(sizes) else max(above) + 1
@@ -93,7 +92,7 @@ def reach(rows: list[dict], level: float) -> int | None:
 
 def render(rows: list[dict], folder: Path) -> list[Path]:
     _draw(rows, folder / NAME)
-    return output.write_files(folder, NAME, rows, _words(rows), title=TITLE)
+    return output.write_files(folder, NAME, rows, _text(rows), title=TITLE)
 
 
 def _group(rows: list[dict], plateau: str, frame: str, scale: int) -> list[dict]:
@@ -113,9 +112,13 @@ def _draw(rows: list[dict], path: Path) -> None:
                 h = [row["hops"] for row in exact]
                 axis.semilogy(h, [row["largest"] for row in exact], color=colour, linewidth=1.7, label=f"$j = {scale}$")
                 axis.semilogy(h, [row["mean"] for row in exact], color=colour, linewidth=0.8, alpha=0.7)
-                seen = [row for row in cut if row["largest"] > 0]
+                positive = [row for row in cut if row["largest"] > 0]
                 axis.semilogy(
-                    [row["hops"] for row in seen], [row["largest"] for row in seen], color=colour, linewidth=1.0, linestyle=":"
+                    [row["hops"] for row in positive],
+                    [row["largest"] for row in positive],
+                    color=colour,
+                    linewidth=1.0,
+                    linestyle=":",
                 )
             axis.axvline(DEGREES[0], color=output.QUIET, linewidth=0.7, linestyle=":")
             axis.text(DEGREES[0] + 0.8, 2 * lowest, f"degree {DEGREES[0]}\nends here", fontsize=8, color=output.QUIET, va="bottom")
@@ -126,15 +129,15 @@ def _draw(rows: list[dict], path: Path) -> None:
         axes[1].text(0.99, 0.97, key, transform=axes[1].transAxes, ha="right", va="top", fontsize=8.5)
 
 
-def _words(rows: list[dict]) -> str:
+def _text(rows: list[dict]) -> str:
     first = rows[0]
     frames = ("exact", f"degree {DEGREES[-1]}", f"degree {DEGREES[0]}")
     lines = []
     for plateau in PLATEAUS:
         for frame in frames:
             for scale in _scales(rows):
-                found = [reach(_group(rows, plateau, frame, scale), level) for level in LEVELS]
-                lines.append([plateau, frame, str(scale), *("-" if h is None else str(h) for h in found)])
+                hops = [reach(_group(rows, plateau, frame, scale), level) for level in LEVELS]
+                lines.append([plateau, frame, str(scale), *("-" if h is None else str(h) for h in hops)])
     table = output.markdown(["plateau", "frame", "scale", *(f"below {level:g}" for level in LEVELS)], lines)
     beyond = max(
         (row["largest"] for row in rows if row["frame"] != "exact" and row["hops"] > int(row["frame"].split()[1])), default=0.0
@@ -150,13 +153,13 @@ Hops from which on the largest value stays below a share of the peak ("-": not w
 
 {table}
 
-{_seen(rows)} Polynomials of degree K
+{_comparison(rows)} Polynomials of degree K
 (undamped) end at K hops: beyond them the largest coefficient is {beyond:g}. The paper says that its wavelets vanish with the
 distance and gives no rate.
 """
 
 
-def _seen(rows: list[dict]) -> str:
+def _comparison(rows: list[dict]) -> str:
     ends = {plateau: [reach(_group(rows, plateau, "exact", scale), LEVELS[1]) for scale in _scales(rows)] for plateau in PLATEAUS}
     shown = {plateau: ", ".join("-" if h is None else str(h) for h in ends[plateau]) for plateau in PLATEAUS}
     return (

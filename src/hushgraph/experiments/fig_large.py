@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
+from hushgraph.datasets import bernoulli_signal
 from hushgraph.experiments.output import figure, is_generated, markdown, write_files
 from hushgraph.experiments.snr_table import ESTIMATES, PROBES, dfs, snr_of
 from hushgraph.experiments.stage import Stage
-from hushgraph.observation import Noisy
-from hushgraph.signals import bernoulli_signal
+from hushgraph.graphs import Noisy
 
 NAME, TITLE = "fig-large", "Denoising on a large graph"
 LEVELS = (-12.0, -9.0, -6.0, -3.0, 0.0, 3.0)
@@ -38,7 +38,7 @@ _LABEL = {
 def run(stage: Stage) -> list[dict]:
     place = stage.large_roads
     p = 0.05 if stage.smoke else 0.001
-    truth = bernoulli_signal(place.graph, p=p, k=4, rng=0)
+    truth = bernoulli_signal(place.graph, p=p, k=4, seed=0)
     place = replace(place, signals={"f": truth}, main="f")
     more = [
         method for method in stage.methods if method not in ("sgwt_exact", "counts", "combination", "auto_graph_only")
@@ -50,12 +50,12 @@ def run(stage: Stage) -> list[dict]:
         for seed in range(stage.repetitions(REALIZATIONS)):
             values = truth + np.random.default_rng(seed).normal(0, sigma, len(truth))
             noisy = Noisy(values, sigma=sigma, kind="simulation", graph_hash=place.graph.hash)
-            known = {"p": p, "snr_in": level, "sigma": sigma, "realization": seed}
+            setting = {"p": p, "snr_in": level, "sigma": sigma, "realization": seed}
             for method in methods:
-                settings = {**known, "method": method, "graph": place.graph.hash, "probes": PROBES, "orders": ORDERS}
+                settings = {**setting, "method": method, "graph": place.graph.hash, "probes": PROBES, "orders": ORDERS}
                 compute = partial(snr_of, stage, place, noisy, method, {**ESTIMATES, "DFS_MEAN_SURE": dfs("sure", ORDERS)})
                 value = stage.cells.value(f"{NAME}-{level:g}-{method}-{seed}", settings, compute)
-                rows.append({**known, "method": method, "snr": value, **stage.about(place)})
+                rows.append({**setting, "method": method, "snr": value, **stage.about(place)})
     return rows
 
 
@@ -87,7 +87,7 @@ def render(rows: list[dict], folder: Path) -> list[Path]:
 
 
 def _compared(values: dict, levels: list[float]) -> str:
-    """Where the paper's method is above its rival here, in words."""
+    """Return a sentence that says where the paper's method is above the DFS fused lasso."""
     above = [x for x in levels if np.mean(values["SGWT_SURE_MC", x]) > np.mean(values["DFS_MSE", x])]
     if len(above) == len(levels):
         return "so it is here."

@@ -1,10 +1,11 @@
-"""The partition of unity on Manhattan's spectrum (paper, Sec. II-A and its second figure), and what polynomials make of it.
+"""The partition of unity on Manhattan's spectrum (paper, Sec. II-A and its second figure), and its approximation by polynomials.
 
 A frame of polynomials rho_j of degree K is tight up to max |sum_j rho_j^2 - 1|; the paper uses K = 100 with Jackson damping.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import get_args
 
@@ -12,21 +13,20 @@ import numpy as np
 
 from hushgraph.experiments import output
 from hushgraph.experiments.stage import Stage
-from hushgraph.frame import ExactFrame, chebyshev_frame
-from hushgraph.graph import Graph
-from hushgraph.partition import Plateau, partition
+from hushgraph.graphs import Graph
+from hushgraph.wavelets import Damping, ExactFrame, Plateau, chebyshev_frame, partition
 
 NAME = "fig-partition"
 TITLE = "The partition of unity on a spectrum, exact and by polynomials"
 
 DEGREES = (20, 50, 100, 200)
 PAPERS_DEGREE = 100
-DAMPINGS = {"undamped": None, "jackson": "jackson"}
+DAMPINGS: dict[str, Damping | None] = {"undamped": None, "jackson": "jackson"}
 BINS = 66
 
 
 def run(stage: Stage) -> list[dict]:
-    """Rows of kinds "bands" (curves), "density" (eigenvalues per bin) and "defect" (one per plateau, degree and damping)."""
+    """Return rows of kinds "bands" (curves), "density" (eigenvalues per bin) and "defect" (one per plateau, degree and damping)."""
     graph = stage.manhattan.graph
     points = 200 if stage.smoke else 1600
     settings = {"graph": graph.hash, "points": points, "bins": BINS, "degree": PAPERS_DEGREE}
@@ -44,7 +44,7 @@ def _curves(exact: ExactFrame, points: int) -> list[dict]:
     psi = partition(x, n_scales=bands.n_scales, plateau=bands.plateau, base=bands.base)
     curves = {f"psi_{j}": psi[j] for j in range(len(psi))} | {"sum": psi.sum(axis=0)}
     for name, damping in DAMPINGS.items():
-        frame = chebyshev_frame(graph, degree=PAPERS_DEGREE, damping=damping)  # type: ignore[arg-type]
+        frame = chebyshev_frame(graph, degree=PAPERS_DEGREE, damping=damping)
         curves[name] = np.sum(frame.filters(x) ** 2, axis=0)
     rows = [{"kind": "bands", "x": float(x[i]), **{name: float(y[i]) for name, y in curves.items()}} for i in range(points)]
     counts, edges = np.histogram(eigenvalues, bins=BINS, range=(0, top))
@@ -53,15 +53,15 @@ def _curves(exact: ExactFrame, points: int) -> list[dict]:
     ]
 
 
-def _defects_of(stage: Stage, graph: Graph, plateau: Plateau, degree: int):
-    def compute():
+def _defects_of(stage: Stage, graph: Graph, plateau: Plateau, degree: int) -> Callable[[], list[dict]]:
+    def compute() -> list[dict]:
         eigenvalues = stage.exact_frame(graph).eigenvalues
         rows = []
         for name, damping in DAMPINGS.items():
             frame = chebyshev_frame(graph, degree=degree, damping=damping, plateau=plateau)
-            met = float(np.max(np.abs(np.sum(frame.filters(eigenvalues) ** 2, axis=0) - 1)))
+            at_eigenvalues = float(np.max(np.abs(np.sum(frame.filters(eigenvalues) ** 2, axis=0) - 1)))
             row = {"kind": "defect", "plateau": plateau, "degree": degree, "damping": name}
-            rows.append({**row, "defect": frame.tightness_defect, "defect_at_eigenvalues": met})
+            rows.append({**row, "defect": frame.tightness_defect, "defect_at_eigenvalues": at_eigenvalues})
         return rows
 
     return compute
@@ -70,7 +70,7 @@ def _defects_of(stage: Stage, graph: Graph, plateau: Plateau, degree: int):
 def render(rows: list[dict], folder: Path) -> list[Path]:
     kinds = {kind: [row for row in rows if row["kind"] == kind] for kind in ("bands", "density", "defect")}
     _draw(kinds, folder / NAME)
-    return output.write_files(folder, NAME, rows, _words(kinds), title=TITLE)
+    return output.write_files(folder, NAME, rows, _text(kinds), title=TITLE)
 
 
 def _bands(rows: list[dict]) -> list[str]:
@@ -110,12 +110,12 @@ def _draw(kinds: dict[str, list[dict]], path: Path) -> None:
         bottom.legend(loc="lower right", fontsize=9)
 
 
-def _words(kinds: dict[str, list[dict]]) -> str:
+def _text(kinds: dict[str, list[dict]]) -> str:
     first = kinds["defect"][0]
-    found = {(row["plateau"], row["degree"], row["damping"]): row for row in kinds["defect"]}
+    defects = {(row["plateau"], row["degree"], row["damping"]): row for row in kinds["defect"]}
     plateaus = list(dict.fromkeys(row["plateau"] for row in kinds["defect"]))
     lines = [
-        [plateau, damping, *(f"{found[plateau, degree, damping]['defect']:.2g}" for degree in DEGREES)]
+        [plateau, damping, *(f"{defects[plateau, degree, damping]['defect']:.2g}" for degree in DEGREES)]
         for plateau in plateaus
         for damping in DAMPINGS
     ]
@@ -123,13 +123,13 @@ def _words(kinds: dict[str, list[dict]]) -> str:
     plain, damped = (
         f"{name} has a defect of {row['defect']:.3f} ({row['defect_at_eigenvalues']:.3f} at the eigenvalues)"
         for name, row in (
-            ("no damping", found["linear", PAPERS_DEGREE, "undamped"]),
-            ("Jackson damping", found["linear", PAPERS_DEGREE, "jackson"]),
+            ("no damping", defects["linear", PAPERS_DEGREE, "undamped"]),
+            ("Jackson damping", defects["linear", PAPERS_DEGREE, "jackson"]),
         )
     )
-    tighter = sum(found[p, k, "jackson"]["defect"] < found[p, k, "undamped"]["defect"] for p in plateaus for k in DEGREES)
-    best = [min(plateaus, key=lambda p: found[p, k, "undamped"]["defect"]) for k in (DEGREES[0], PAPERS_DEGREE)]
-    best_defect = found[best[1], PAPERS_DEGREE, "undamped"]["defect"]
+    tighter = sum(defects[p, k, "jackson"]["defect"] < defects[p, k, "undamped"]["defect"] for p in plateaus for k in DEGREES)
+    best = [min(plateaus, key=lambda p: defects[p, k, "undamped"]["defect"]) for k in (DEGREES[0], PAPERS_DEGREE)]
+    best_defect = defects[best[1], PAPERS_DEGREE, "undamped"]["defect"]
     below = sum(row["eigenvalues"] for row in kinds["density"] if row["x"] + row["width"] <= 0.5) / first["nodes"]
     worst = max(abs(row["sum"] - 1) for row in kinds["bands"])
     return f"""## {TITLE}

@@ -12,7 +12,7 @@ import numpy as np
 
 from hushgraph.experiments import output
 from hushgraph.experiments.stage import Stage
-from hushgraph.partition import count_scales, plateau_function, smooth_plateau
+from hushgraph.wavelets import count_scales, plateau_function, smooth_plateau
 
 NAME = "fig-plateaus"
 TITLE = "The plateau functions, and why c = 1 makes no partition of unity"
@@ -29,7 +29,7 @@ SHOWN = {
 
 
 def run(stage: Stage) -> list[dict]:
-    """Rows of two panels: the functions on [0, 1.2], and the sums of the bands of h_c on Manhattan's [0, lambda_max]."""
+    """Return rows of two panels: the functions on [0, 1.2], and the sums of the bands of h_c on Manhattan's [0, lambda_max]."""
     lambda_max = float(stage.manhattan.graph.spectrum().lambda_max)
     points = 61 if stage.smoke else 601
     x = np.linspace(0, 1.2, points)
@@ -44,8 +44,8 @@ def run(stage: Stage) -> list[dict]:
     ]
 
 
-def band_sum(x, lambda_max: float, *, c: float) -> np.ndarray:
-    """The sum over j of the paper's psi_j made from h_c, band by band: nothing is rounded up to 1 at the top."""
+def band_sum(x: np.ndarray, lambda_max: float, *, c: float) -> np.ndarray:
+    """Return the sum over j of the paper's psi_j made from h_c, band by band, without any correction at the top."""
     J = count_scales(lambda_max, base=BASE) - 1
     bands = [smooth_plateau(x, c=c)]
     bands += [smooth_plateau(x * BASE**-j, c=c) - smooth_plateau(x * BASE ** (1 - j), c=c) for j in range(1, J + 1)]
@@ -55,7 +55,7 @@ def band_sum(x, lambda_max: float, *, c: float) -> np.ndarray:
 def render(rows: list[dict], folder: Path) -> list[Path]:
     plateaus, sums = ([row for row in rows if row["panel"] == panel] for panel in ("plateaus", "sums"))
     _draw(plateaus, sums, folder / NAME)
-    return output.write_files(folder, NAME, rows, _words(plateaus, sums), title=TITLE)
+    return output.write_files(folder, NAME, rows, _text(plateaus, sums), title=TITLE)
 
 
 def _draw(plateaus: list[dict], sums: list[dict], path: Path) -> None:
@@ -83,7 +83,7 @@ def _draw(plateaus: list[dict], sums: list[dict], path: Path) -> None:
         right.legend(loc="lower left", fontsize=8)
 
 
-def _words(plateaus: list[dict], sums: list[dict]) -> str:
+def _text(plateaus: list[dict], sums: list[dict]) -> str:
     worst = {name: max(abs(row[name]) for row in sums) for name in ("c = 1", "c = 1 - 1/b")}
     first = next((row["x"] for row in sums if abs(row["c = 1"]) > 0.01), sums[-1]["x"])
     slopes = {name: _steepest(plateaus, name) for name in SHOWN}

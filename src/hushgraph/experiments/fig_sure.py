@@ -11,16 +11,27 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from hushgraph.experiments.fig_weights import DAMPING, DEGREE, GROUP, LAWS, REPETITIONS, SIZES, SMOKE_SIZES, SPREAD
-from hushgraph.experiments.output import COLOURS, INK, QUIET, figure, markdown, write_files
+from hushgraph.experiments.output import figure, markdown, write_files
 from hushgraph.experiments.stage import Stage
-from hushgraph.frame import ChebyshevFrame, chebyshev_frame
-from hushgraph.risk import exact_weights, probes, signal_sure
-from hushgraph.shrink import james_stein
-from hushgraph.transform import analyze, forward, inverse, synthesize
+from hushgraph.plotting import COLOURS, INK, QUIET
+from hushgraph.wavelets import (
+    ChebyshevFrame,
+    Law,
+    analyze,
+    chebyshev_frame,
+    exact_weights,
+    forward,
+    inverse,
+    james_stein,
+    probes,
+    signal_sure,
+    synthesize,
+)
 
 NAME = "fig-sure"
 TITLE = "SURE with Monte-Carlo weights"
@@ -34,7 +45,7 @@ Z = 1.959963984540054
 
 
 def run(stage: Stage) -> list[dict]:
-    """A row for each law and number of probes."""
+    """Return a row for each law and number of probes."""
     graph, f = stage.manhattan.graph, np.asarray(stage.manhattan.signal, dtype=np.float64)
     sizes, repetitions = SMOKE_SIZES if stage.smoke else SIZES, stage.repetitions(REPETITIONS)
     frame = chebyshev_frame(graph, degree=DEGREE, damping=DAMPING)
@@ -43,23 +54,23 @@ def run(stage: Stage) -> list[dict]:
     settings |= {"sigma": SIGMA, "noise": NOISE_SEED, "rule": "james_stein"}
     t = stage.cells.value(f"{NAME}-threshold", settings, lambda: best_threshold(frame, noisy, f))
     settings["threshold"] = t
-    known = stage.cells.value(f"{NAME}-exact", settings, lambda: _exact(stage, frame, noisy, f, t))
+    exact = stage.cells.value(f"{NAME}-exact", settings, lambda: _exact(stage, frame, noisy, f, t))
     rows = []
     for law in LAWS:
         drawn = {**settings, "law": law, "sizes": sizes, "seeds": [0, repetitions], "step": STEP}
-        found = stage.cells.value(f"{NAME}-{law}", drawn, partial(_divergences, frame, noisy, t, law, sizes, repetitions))
-        mean, square = np.mean(found["single"], axis=0)
+        sums = stage.cells.value(f"{NAME}-{law}", drawn, partial(_divergences, frame, noisy, t, law, sizes, repetitions))
+        mean, square = np.mean(sums["single"], axis=0)
         for position, size in enumerate(sizes):
-            by_weights, by_box = (2 * SIGMA**2 * np.array(found[part])[:, position] for part in ("weights", "black_box"))
-            deviation = known["deviation"][law] / size**0.5
+            by_weights, by_box = (2 * SIGMA**2 * np.array(sums[part])[:, position] for part in ("weights", "black_box"))
+            deviation = exact["deviation"][law] / size**0.5
             rows.append(
-                {"law": law, "n_probes": size, **_band("", known["fixed"] + by_weights), "exact": known["exact"]}
-                | {"predicted_low": known["exact"] - Z * deviation, "predicted_high": known["exact"] + Z * deviation}
-                | {**_band("blackbox_", known["signal_fixed"] + by_box), "blackbox_exact": known["signal_exact"]}
+                {"law": law, "n_probes": size, **_band("", exact["fixed"] + by_weights), "exact": exact["exact"]}
+                | {"predicted_low": exact["exact"] - Z * deviation, "predicted_high": exact["exact"] + Z * deviation}
+                | {**_band("blackbox_", exact["signal_fixed"] + by_box), "blackbox_exact": exact["signal_exact"]}
                 | {"deviation": float(np.std(by_weights, ddof=1)), "predicted_deviation": deviation}
-                | {"true_error_coefficients": known["true_error_coefficients"], "true_error_signal": known["true_error_signal"]}
-                | {"exact_by_eigenvectors": known["by_eigenvectors"], "threshold": t, "sigma": SIGMA, "trace": known["trace"]}
-                | {"single_deviation": 2 * SIGMA**2 * float(np.sqrt(square - mean**2)), "single_predicted": known["deviation"][law]}
+                | {"true_error_coefficients": exact["true_error_coefficients"], "true_error_signal": exact["true_error_signal"]}
+                | {"exact_by_eigenvectors": exact["by_eigenvectors"], "threshold": t, "sigma": SIGMA, "trace": exact["trace"]}
+                | {"single_deviation": 2 * SIGMA**2 * float(np.sqrt(square - mean**2)), "single_predicted": exact["deviation"][law]}
                 | {"step_difference": float(np.abs(by_box - by_weights).max())}
                 | {"repetitions": repetitions, "data": stage.manhattan.name, "n": graph.n}
             )
@@ -67,10 +78,10 @@ def run(stage: Stage) -> list[dict]:
 
 
 def best_threshold(frame: ChebyshevFrame, noisy: np.ndarray, truth: np.ndarray) -> float:
-    """The one threshold for all scales with the least ||f - fhat||^2: the best of 101 percentiles, then refined around it."""
+    """Return the one threshold for all scales with the least ||f - fhat||^2: the best of 101 percentiles, then refined around it."""
     F = analyze(frame, noisy)
 
-    def error(t):
+    def error(t: float) -> float:
         return float(np.sum((synthesize(frame, james_stein(F, t)[0]) - truth) ** 2))
 
     candidates = np.quantile(np.abs(F), np.linspace(0, 1, 101))
@@ -82,19 +93,19 @@ def best_threshold(frame: ChebyshevFrame, noisy: np.ndarray, truth: np.ndarray) 
 
 
 def _exact(stage: Stage, frame: ChebyshevFrame, noisy: np.ndarray, truth: np.ndarray, t: float) -> dict:
-    """SURE without any probe, its deviation for one probe of each law, and the errors it estimates."""
+    """Return SURE without any probe, its deviation for one probe of each law, and the errors it estimates."""
     F = analyze(frame, noisy)
     value, slope = james_stein(F, t)
     estimate = synthesize(frame, value)
     weights, frobenius, diagonal = _jacobian_sums(frame, slope)
-    kept, trace = float(np.sum((value - F) ** 2)), float(weights.sum())
+    residual, trace = float(np.sum((value - F) ** 2)), float(weights.sum())
     divergence = float(np.sum(weights * slope))
     by_eigenvectors = float(np.sum(exact_weights(stage.exact_frame(frame.graph)) * slope))
     spread = {law: 2 * frobenius - (2 - SPREAD[law]) * diagonal for law in LAWS}
     return {
-        "fixed": kept - SIGMA**2 * trace,
-        "exact": kept - SIGMA**2 * trace + 2 * SIGMA**2 * divergence,
-        "by_eigenvectors": kept - SIGMA**2 * frame.graph.n + 2 * SIGMA**2 * by_eigenvectors,
+        "fixed": residual - SIGMA**2 * trace,
+        "exact": residual - SIGMA**2 * trace + 2 * SIGMA**2 * divergence,
+        "by_eigenvectors": residual - SIGMA**2 * frame.graph.n + 2 * SIGMA**2 * by_eigenvectors,
         "signal_fixed": float(signal_sure(noisy, estimate, divergence=0.0, sigma=SIGMA)),
         "signal_exact": float(signal_sure(noisy, estimate, divergence=divergence, sigma=SIGMA)),
         "deviation": {law: 2 * SIGMA**2 * float(np.sqrt(spread[law])) for law in LAWS},
@@ -105,7 +116,7 @@ def _exact(stage: Stage, frame: ChebyshevFrame, noisy: np.ndarray, truth: np.nda
 
 
 def _jacobian_sums(frame: ChebyshevFrame, slope: np.ndarray) -> tuple[np.ndarray, float, float]:
-    """diag(W W'), |M|_F^2 and sum_p M_pp^2 of M = W' diag(slope) W, column by column."""
+    """Return diag(W W'), |M|_F^2 and sum_p M_pp^2 of M = W' diag(slope) W, column by column."""
     n, weights, frobenius, diagonal = frame.graph.n, np.zeros(slope.shape), 0.0, 0.0
     for start in range(0, n, GROUP):
         bands = forward(frame, np.eye(min(GROUP, n - start), n, start))
@@ -117,28 +128,28 @@ def _jacobian_sums(frame: ChebyshevFrame, slope: np.ndarray) -> tuple[np.ndarray
 
 
 def _divergences(
-    frame: ChebyshevFrame, noisy: np.ndarray, t: float, law, sizes: tuple[int, ...], repetitions: int
+    frame: ChebyshevFrame, noisy: np.ndarray, t: float, law: Law, sizes: tuple[int, ...], repetitions: int
 ) -> dict[str, list]:
-    """sum weights * slope with Monte-Carlo weights, and the black box's divergence, from the same probes.
+    """Return sum weights * slope with Monte-Carlo weights, and the divergence of the black box, from the same probes.
 
     For each repetition one per size; N probes are the first N of one long draw. "single" are the first two moments of all of them.
     """
     slope = james_stein(analyze(frame, noisy), t)[1]
 
-    def estimate(signals):
+    def estimate(signals: np.ndarray) -> np.ndarray:
         return inverse(frame, james_stein(forward(frame, signals), t)[0])
 
     base = estimate(noisy[None])
-    found: dict[str, list] = {"weights": [], "black_box": [], "single": []}
+    sums: dict[str, list] = {"weights": [], "black_box": [], "single": []}
     for seed in range(repetitions):
         eps = probes(frame.graph.n, max(sizes), law=law, seed=seed)
         groups = [eps[start : start + GROUP] for start in range(0, len(eps), GROUP)]
         forms = np.concatenate([np.sum(slope * forward(frame, group) ** 2, axis=(1, 2)) for group in groups])
         boxes = np.concatenate([np.sum(group * (estimate(noisy + STEP * group) - base), axis=1) / STEP for group in groups])
-        found["single"].append([float(forms.mean()), float(np.mean(forms**2))])
-        found["weights"].append([float(forms[:size].mean()) for size in sizes])
-        found["black_box"].append([float(boxes[:size].mean()) for size in sizes])
-    return found
+        sums["single"].append([float(forms.mean()), float(np.mean(forms**2))])
+        sums["weights"].append([float(forms[:size].mean()) for size in sizes])
+        sums["black_box"].append([float(boxes[:size].mean()) for size in sizes])
+    return sums
 
 
 def _band(prefix: str, values: np.ndarray) -> dict[str, float]:
@@ -150,7 +161,7 @@ def _band(prefix: str, values: np.ndarray) -> dict[str, float]:
 
 
 def render(rows: list[dict], folder: Path) -> list[Path]:
-    """CSV, Markdown and the figure."""
+    """Write CSV, Markdown and the figure."""
     path = Path(folder) / NAME
     with figure(path, size=(9.6, 4.6), panels=(1, 2)) as (left, right):
         _draw(left, rows, "", "exact", "true_error_coefficients")
@@ -163,7 +174,7 @@ def render(rows: list[dict], folder: Path) -> list[Path]:
     return write_files(Path(folder), NAME, rows, _text(rows), title=TITLE)
 
 
-def _draw(axes, rows: list[dict], prefix: str, exact: str, truth: str) -> None:
+def _draw(axes: Any, rows: list[dict], prefix: str, exact: str, truth: str) -> None:
     first, sizes = rows[0], sorted({row["n_probes"] for row in rows})
     for law, colour in reversed(list(zip(LAWS, COLOURS, strict=False))):
         part = [row for row in rows if row["law"] == law]
@@ -180,8 +191,8 @@ def _draw(axes, rows: list[dict], prefix: str, exact: str, truth: str) -> None:
     axes.minorticks_off()
 
 
-def _legend(axes) -> tuple[list, list[str]]:
-    """Mean and band of a law share an entry."""
+def _legend(axes: Any) -> tuple[list, list[str]]:
+    """Return handles and labels of the legend; mean and band of a law share an entry."""
     entries: dict[str, tuple] = {}
     for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
         entries[label] = (*entries.get(label, ()), handle)
@@ -191,7 +202,7 @@ def _legend(axes) -> tuple[list, list[str]]:
 
 
 def _text(rows: list[dict]) -> str:
-    """What was measured, and what is seen."""
+    """Return the text of the experiment: what was measured, and the result."""
     first = rows[0]
     pairs = list(zip(*([row for row in rows if row["law"] == law] for law in LAWS), strict=True))
     head = ["N", "Rademacher: mean [95 %]", "predicted", "Gaussian: mean [95 %]", "predicted", "ratio of deviations", "predicted"]

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from hushgraph.experiments.output import COLOURS, QUIET, figure, markdown, write_files
+from hushgraph.experiments.output import figure, markdown, write_files
 from hushgraph.experiments.stage import Stage
-from hushgraph.frame import ChebyshevFrame, Damping, chebyshev_frame, exact_frame
-from hushgraph.risk import Law, exact_weights, probes
-from hushgraph.transform import forward
+from hushgraph.plotting import COLOURS, QUIET
+from hushgraph.wavelets import ChebyshevFrame, Damping, Law, Plateau, chebyshev_frame, exact_frame, exact_weights, forward, probes
 
 NAME = "fig-weights"
 TITLE = "Monte-Carlo weights against the exact ones"
@@ -24,7 +24,8 @@ TITLE = "Monte-Carlo weights against the exact ones"
 LAWS: tuple[Law, ...] = ("rademacher", "gaussian")
 SPREAD = {"rademacher": 0.0, "gaussian": 2.0}  # V[eps^2]
 SIZES, SMOKE_SIZES, FEW = (1, 2, 5, 10, 20, 50, 100), (1, 2, 5), 10
-BASES, PLATEAUS = (1.5, 2.0, 3.0), ("linear", "smooth", "c3", "meyer")
+BASES = (1.5, 2.0, 3.0)
+PLATEAUS: tuple[Plateau, ...] = ("linear", "smooth", "c3", "meyer")
 REPETITIONS, DEGREE = 50, 100
 DAMPING: Damping = "jackson"
 GROUP = 64  # unit vectors transformed at a time
@@ -34,7 +35,7 @@ GROUP = 64  # unit vectors transformed at a time
 
 
 def run(stage: Stage) -> list[dict]:
-    """Rows of both panels: "probes" over N at the paper's frame, "frame" at N = 10 over bases and plateaus."""
+    """Return rows of both panels: "probes" over N at the paper's frame, "frame" at N = 10 over bases and plateaus."""
     sizes = SMOKE_SIZES if stage.smoke else SIZES
     rows = _rows(stage, "probes", sizes, 2.0, "linear")
     for base in BASES:
@@ -43,17 +44,17 @@ def run(stage: Stage) -> list[dict]:
     return rows
 
 
-def _rows(stage: Stage, panel: str, sizes: tuple[int, ...], base: float, plateau) -> list[dict]:
+def _rows(stage: Stage, panel: str, sizes: tuple[int, ...], base: float, plateau: Plateau) -> list[dict]:
     graph, repetitions = stage.manhattan.graph, stage.repetitions(REPETITIONS)
     frame = chebyshev_frame(graph, degree=DEGREE, damping=DAMPING, base=base, plateau=plateau)
     settings = {"graph": graph.hash, "degree": DEGREE, "damping": DAMPING, "base": base, "plateau": plateau}
-    known = stage.cells.arrays(f"{NAME}-moments", settings, lambda: _moments(stage, frame))
-    floor = float(np.mean((known["own"] - known["exact"]) ** 2))
+    moments = stage.cells.arrays(f"{NAME}-moments", settings, lambda: _moments(stage, frame))
+    floor = float(np.mean((moments["own"] - moments["exact"]) ** 2))
     rows = []
     for law in LAWS:
         drawn = {**settings, "law": law, "sizes": sizes, "seeds": [0, repetitions]}
-        errors = stage.cells.value(f"{NAME}-{panel}-{law}", drawn, partial(_errors, frame, known, law, sizes, repetitions))
-        single = float(np.mean((SPREAD[law] - 2) * known["fourth"] + 2 * known["own"] ** 2))
+        errors = stage.cells.value(f"{NAME}-{panel}-{law}", drawn, partial(_errors, frame, moments, law, sizes, repetitions))
+        single = float(np.mean((SPREAD[law] - 2) * moments["fourth"] + 2 * moments["own"] ** 2))
         for position, size in enumerate(sizes):
             exact, own = (np.array(errors[part])[:, position] for part in ("exact", "own"))
             rows.append(
@@ -66,7 +67,7 @@ def _rows(stage: Stage, panel: str, sizes: tuple[int, ...], base: float, plateau
 
 
 def _moments(stage: Stage, frame: ChebyshevFrame) -> dict[str, np.ndarray]:
-    """Weights of the exact frame; of the polynomials, the same ("own") and sum_p W_ip^4, from transforms of all unit vectors."""
+    """Return weights of the exact frame and of the polynomials ("own"), and sum_p W_ip^4, from transforms of all unit vectors."""
     stage.exact_frame(frame.graph)  # its eigenpairs serve every base and plateau
     exact = exact_frame(frame.graph, base=frame.base, plateau=frame.bands.plateau, n_scales=frame.n_scales)
     own, fourth = np.zeros((2, frame.n_scales, frame.graph.n))
@@ -77,18 +78,18 @@ def _moments(stage: Stage, frame: ChebyshevFrame) -> dict[str, np.ndarray]:
     return {"exact": exact_weights(exact), "own": own, "fourth": fourth}
 
 
-def _errors(frame: ChebyshevFrame, known: dict, law: Law, sizes: tuple[int, ...], repetitions: int) -> dict[str, list]:
-    """Mean squared errors to the exact and to the polynomials' own weights: for each repetition, one per size.
+def _errors(frame: ChebyshevFrame, moments: dict, law: Law, sizes: tuple[int, ...], repetitions: int) -> dict[str, list]:
+    """Return mean squared errors to the exact and to the polynomials' own weights: for each repetition, one per size.
 
     The weights of N probes are the mean of the first N of one long draw, so sizes within a repetition are not independent.
     """
-    found: dict[str, list] = {"exact": [], "own": []}
+    by_target: dict[str, list] = {"exact": [], "own": []}
     for seed in range(repetitions):
         squares = forward(frame, probes(frame.graph.n, max(sizes), law=law, seed=seed)) ** 2
         means = [squares[:size].mean(axis=0) for size in sizes]
-        for part, errors in found.items():
-            errors.append([float(np.mean((mean - known[part]) ** 2)) for mean in means])
-    return found
+        for part, errors in by_target.items():
+            errors.append([float(np.mean((mean - moments[part]) ** 2)) for mean in means])
+    return by_target
 
 
 def _error_of_mean(values: np.ndarray) -> float:
@@ -99,7 +100,7 @@ def _error_of_mean(values: np.ndarray) -> float:
 
 
 def render(rows: list[dict], folder: Path) -> list[Path]:
-    """CSV, Markdown and the figure."""
+    """Write CSV, Markdown and the figure."""
     path = Path(folder) / NAME
     with figure(path, size=(9.6, 4.6), panels=(1, 2), width_ratios=(1, 1.25)) as (left, right):
         _draw_probes(left, [row for row in rows if row["panel"] == "probes"])
@@ -107,7 +108,7 @@ def render(rows: list[dict], folder: Path) -> list[Path]:
     return write_files(Path(folder), NAME, rows, _text(rows), title=TITLE)
 
 
-def _draw_probes(axes, rows: list[dict]) -> None:
+def _draw_probes(axes: Any, rows: list[dict]) -> None:
     sizes = sorted({row["n_probes"] for row in rows})
     for law, colour in zip(LAWS, COLOURS, strict=False):
         part = [row for row in rows if row["law"] == law]
@@ -125,7 +126,7 @@ def _draw_probes(axes, rows: list[dict]) -> None:
     axes.legend([handles[k] for k in order], [labels[k] for k in order], fontsize=9, loc="lower left", bbox_to_anchor=(0, 0.1))
 
 
-def _draw_frames(axes, rows: list[dict]) -> None:
+def _draw_frames(axes: Any, rows: list[dict]) -> None:
     places = {(base, plateau): 5 * g + k for g, base in enumerate(BASES) for k, plateau in enumerate(PLATEAUS)}
     for law, colour in zip(LAWS, COLOURS, strict=False):
         part = [row for row in rows if row["law"] == law]
@@ -142,13 +143,13 @@ def _draw_frames(axes, rows: list[dict]) -> None:
     axes.set_title(f"Other bases b and plateaus, N = {rows[0]['n_probes']}")
 
 
-def _points(axes, places, rows: list[dict], colour: str) -> None:
+def _points(axes: Any, places: Any, rows: list[dict], colour: str) -> None:
     means, errors = [row["mse"] for row in rows], [1.96 * row["mse_se"] for row in rows]
     axes.errorbar(places, means, errors, fmt="o", ms=5, color=colour, label=f"{rows[0]['law'].capitalize()} probes")
 
 
 def _text(rows: list[dict]) -> str:
-    """What was measured, and what is seen."""
+    """Return the text of the experiment: what was measured, and the result."""
     first, by_size, by_frame = rows[0], _pairs(rows, "probes"), _pairs(rows, "frame")
     head = ["Rademacher", "Gaussian", "Gaussian / Rademacher", "predicted", "without the floor", "predicted", "floor"]
     below = sum(one["mse"] < other["mse"] for one, other in by_size + by_frame)
@@ -180,7 +181,7 @@ probes whose squares do not vary.
 
 
 def _pairs(rows: list[dict], panel: str) -> list[tuple[dict, dict]]:
-    """Rademacher's and Gaussian's row of the same setting."""
+    """Return the rows of Rademacher and Gaussian probes in pairs of the same setting."""
     one, other = ([row for row in rows if row["panel"] == panel and row["law"] == law] for law in LAWS)
     return list(zip(one, other, strict=True))
 

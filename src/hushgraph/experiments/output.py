@@ -1,19 +1,20 @@
-"""What an experiment leaves for readers: rows as CSV and as a Markdown table, figures as PNG and PDF, in one style."""
+"""Output of an experiment: rows as CSV and as a Markdown table, figures as PNG and PDF, in one style."""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-from hushgraph.plotting import COLOURS, INK, QUIET, pyplot, style
+from hushgraph.plotting import COLOURS, INK, QUIET, figure_style, pyplot
 
 __all__ = ["COLOURS", "INK", "QUIET", "figure", "is_generated", "markdown", "read_csv", "write_csv", "write_files", "write_text"]
 
 
-def write_csv(path: Path, rows: list[dict]) -> Path:
-    """All rows, every field of any of them a column; floats with all their digits."""
+def write_csv(path: Path, rows: list[dict[str, Any]]) -> Path:
+    """Write all rows to a CSV file, with a column for every field of any row; floats have all their digits."""
     path.parent.mkdir(parents=True, exist_ok=True)
     names = list(dict.fromkeys(name for row in rows for name in row))
     with path.open("w", newline="", encoding="utf-8") as file:
@@ -24,7 +25,7 @@ def write_csv(path: Path, rows: list[dict]) -> Path:
 
 
 def markdown(head: Iterable[str], lines: Iterable[Iterable[str]]) -> str:
-    """A Markdown table.
+    """Return a Markdown table.
 
     Examples
     --------
@@ -39,23 +40,24 @@ def markdown(head: Iterable[str], lines: Iterable[Iterable[str]]) -> str:
     )
 
 
-def read_csv(path: Path) -> list[dict]:
-    """Rows as `write_csv` wrote them; what reads as a number is one, empty fields are left out."""
+def read_csv(path: Path) -> list[dict[str, Any]]:
+    """Return the rows that `write_csv` wrote; numbers are converted, empty fields are left out."""
     with path.open(newline="", encoding="utf-8") as file:
-        return [{name: _number(text) for name, text in row.items() if text != ""} for row in csv.DictReader(file)]
+        return [{name: _converted(text) for name, text in row.items() if text != ""} for row in csv.DictReader(file)]
 
 
-def _number(text: str):
-    for form in (int, float):
+def _converted(text: str) -> int | float | str:
+    """Return the number that a field holds, or its text."""
+    for kind in (int, float):
         try:
-            return form(text)
+            return kind(text)
         except ValueError:
             continue
     return text
 
 
-def write_files(folder: Path, name: str, rows: list[dict], text: str, *, title: str | None = None) -> list[Path]:
-    """CSV and Markdown of an experiment; with a title also its figure, drawn already, which then ends the text."""
+def write_files(folder: Path, name: str, rows: list[dict[str, Any]], text: str, *, title: str | None = None) -> list[Path]:
+    """Write CSV and Markdown of an experiment and return their paths; with a title, also those of its figure, which ends the text."""
     files = [write_csv(folder / f"{name}.csv", rows)]
     if title is None:
         return [*files, write_text(folder / f"{name}.md", text)]
@@ -63,22 +65,25 @@ def write_files(folder: Path, name: str, rows: list[dict], text: str, *, title: 
     return [*files, write_text(folder / f"{name}.md", text), folder / f"{name}.png", folder / f"{name}.pdf"]
 
 
-def is_generated(rows: list[dict]) -> bool:
-    """Whether rows come from a smoke test: they are no results and stand beside nobody's numbers."""
+def is_generated(rows: list[dict[str, Any]]) -> bool:
+    """Return whether rows come from the generated data of a smoke test: such rows are not compared with the paper."""
     return str(rows[0].get("data", "")).startswith("a generated")
 
 
 def write_text(path: Path, text: str) -> Path:
+    """Write a text that ends with one line break, and return its path."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text.rstrip("\n") + "\n", encoding="utf-8")
     return path
 
 
 @contextmanager
-def figure(path: Path, *, size=(7.2, 4.4), panels=(1, 1), dpi: int = 200, **options):
-    """Axes to draw into; saved as PNG and PDF beside each other, then closed."""
+def figure(
+    path: Path, *, size: tuple[float, float] = (7.2, 4.4), panels: tuple[int, int] = (1, 1), dpi: int = 200, **options: Any
+) -> Iterator[Any]:
+    """Yield axes to draw into; at the end of the block the figure is saved as PNG and PDF, and closed."""
     plt = pyplot()
-    with style():
+    with figure_style():
         drawing, axes = plt.subplots(*panels, figsize=size, layout="constrained", **options)
         try:
             yield axes

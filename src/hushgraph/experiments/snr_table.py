@@ -1,7 +1,7 @@
 """Tables of SNR after a private release: methods against privacy budgets, mean and standard deviation over realizations.
 
-Shared by the paper's tables: the same noise for every method, one cell per realization and method. Oracles are tuned on the truth:
-they say what a family of estimators could reach, and are no methods.
+All tables of the paper use it: the same noise for every method, one cell per realization and method. Oracles are tuned on the truth:
+they show what a family of estimators could reach, and are not methods.
 """
 
 from __future__ import annotations
@@ -15,18 +15,14 @@ from typing import cast, get_args
 import numpy as np
 from scipy import stats
 
-from hushgraph.baselines import dfs_fused_lasso, graph_tv
-from hushgraph.datasets.maps import Map
-from hushgraph.denoise import Method, denoise
-from hushgraph.experiments.output import COLOURS, QUIET, figure, is_generated, markdown, write_files
+from hushgraph.datasets import Map
+from hushgraph.estimators import MethodName, denoise, dfs_fused_lasso, graph_tv, snr
+from hushgraph.experiments.output import figure, is_generated, markdown, write_files
 from hushgraph.experiments.stage import Stage
-from hushgraph.metrics import snr
-from hushgraph.observation import Noisy
-from hushgraph.privacy.calibration import Mechanism, mechanism_sigma
-from hushgraph.privacy.release import simulate
-from hushgraph.shrink import james_stein
-from hushgraph.threshold import oracle_thresholds
-from hushgraph.transform import analyze, synthesize
+from hushgraph.graphs import Noisy
+from hushgraph.plotting import COLOURS, QUIET
+from hushgraph.privacy import Mechanism, mechanism_sigma, simulate
+from hushgraph.wavelets import analyze, james_stein, oracle_thresholds, synthesize
 
 DELTA, PROBES, ORDERS = 1e-6, 10, 16
 REALIZATIONS = 10
@@ -53,7 +49,7 @@ class Table:
 
 
 def sgwt_oracle(stage: Stage, place: Map, noisy: Noisy) -> np.ndarray:
-    """Exact transform, thresholds per scale at the minimum of the true error of the coefficients."""
+    """Return the estimate with the exact transform and the thresholds that minimize the true error of the coefficients, per scale."""
     frame = stage.exact_frame(place.graph)
     F = analyze(frame, noisy.values)
     t = oracle_thresholds(F, analyze(frame, place.signal))
@@ -61,16 +57,18 @@ def sgwt_oracle(stage: Stage, place: Map, noisy: Noisy) -> np.ndarray:
 
 
 def sgwt_sure(stage: Stage, place: Map, noisy: Noisy) -> np.ndarray:
-    stage.exact_frame(place.graph)  # from its cell, if it is there
+    """Return the estimate of the paper's method with the exact transform."""
+    stage.exact_frame(place.graph)  # its eigenpairs come from a cell, if there is one
     return denoise(place.graph, noisy, method="sgwt_exact").signal
 
 
 def sgwt_sure_mc(stage: Stage, place: Map, noisy: Noisy) -> np.ndarray:
+    """Return the estimate of the paper's method with polynomials and Monte-Carlo weights."""
     return denoise(place.graph, noisy, method="sgwt_sure", n_probes=PROBES).signal
 
 
 def dfs(penalty: str, orders: int) -> Estimate:
-    """The DFS fused lasso with that penalty, as the mean over so many orders."""
+    """Return the estimator that is the mean of DFS fused lassos over several orders."""
 
     def estimate(stage: Stage, place: Map, noisy: Noisy) -> np.ndarray:
         truth = place.signal if penalty == "oracle" else None
@@ -80,6 +78,7 @@ def dfs(penalty: str, orders: int) -> Estimate:
 
 
 def tv_sure(stage: Stage, place: Map, noisy: Noisy) -> np.ndarray:
+    """Return the estimate by total variation on the graph, with the penalty of least SURE."""
     return graph_tv(place.graph, noisy, penalty="sure").signal
 
 
@@ -97,34 +96,35 @@ ORACLES = ("SGWT_MSE", "DFS_MSE", "DFS_MEAN_MSE")
 
 
 def let(stage: Stage, place: Map, noisy: Noisy) -> np.ndarray:
+    """Return the estimate of `let` for counts."""
     return denoise(place.graph, noisy, method="let", nonnegative=True).signal
 
 
 def combination(stage: Stage, place: Map, noisy: Noisy) -> np.ndarray:
-    """What `auto` makes of a signal that might be negative, clipped at 0: its linear combinations alone."""
+    """Return the estimate of `auto` for a signal that might be negative, clipped at 0: its linear combinations alone."""
     return np.maximum(denoise(place.graph, noisy).signal, 0.0)
 
 
 def auto(stage: Stage, place: Map, noisy: Noisy) -> np.ndarray:
-    """`auto` for counts: graph and coordinates."""
+    """Return the estimate of `auto` for counts, from graph and coordinates."""
     return denoise(place.graph, noisy, nonnegative=True).signal
 
 
 def auto_graph_only(stage: Stage, place: Map, noisy: Noisy) -> np.ndarray:
-    """`auto` for counts on a graph that has no coordinates."""
-    bare = place.graph.memo.setdefault("without coordinates", replace(place.graph, coords=None, crs=None))
-    return denoise(bare, noisy, nonnegative=True).signal
+    """Return the estimate of `auto` for counts on the graph without its coordinates."""
+    bare_graph = place.graph.cached("without coordinates", lambda: replace(place.graph, coords=None, crs=None))
+    return denoise(bare_graph, noisy, nonnegative=True).signal
 
 
 OURS: dict[str, Estimate] = {"let": let, "combination": combination, "auto": auto, "auto_graph_only": auto_graph_only}
-EVERY = (  # rows of "all" that the tables do not have anyway
+EVERY = (  # methods that "all" adds to those of the tables
     *OURS,
-    *(method for method in get_args(Method) if method not in (*OURS, "sgwt_exact", "sgwt_sure", "sgwt_deep")),
+    *(method for method in get_args(MethodName) if method not in (*OURS, "sgwt_exact", "sgwt_sure", "sgwt_deep")),
 )
 
 
 def run_table(stage: Stage, table: Table, place: Map) -> list[dict]:
-    """One row per method, column and realization."""
+    """Return one row per method, column and realization."""
     rows = []
     methods = list(dict.fromkeys((*ESTIMATES, "sgwt_deep", *stage.methods)))
     data = {"graph": place.graph.hash, "signal": stage.digest(place.signal)}
@@ -137,25 +137,25 @@ def run_table(stage: Stage, table: Table, place: Map) -> list[dict]:
                 place.graph, place.signal, epsilon=column.epsilon, delta=DELTA, sensitivity=table.sensitivity, seed=seed,
                 mechanism=column.mechanism, paper_compat=True,
             )  # fmt: skip
-            known = {"mechanism": column.mechanism, "epsilon": column.epsilon, "sigma": sigma, "realization": seed}
-            rows.append({**known, "method": "SNR_in", "snr": float(snr(place.signal, noisy.values)), **stage.about(place)})
+            setting = {"mechanism": column.mechanism, "epsilon": column.epsilon, "sigma": sigma, "realization": seed}
+            rows.append({**setting, "method": "SNR_in", "snr": float(snr(place.signal, noisy.values)), **stage.about(place)})
             for method in methods:
-                settings = {**known, "method": method, **data, "probes": PROBES, "orders": ORDERS}
+                settings = {**setting, "method": method, **data, "probes": PROBES, "orders": ORDERS}
                 name = f"{table.name}-{column.mechanism}-{column.epsilon:g}-{method}-{seed}"
                 value = stage.cells.value(name, settings, partial(snr_of, stage, place, noisy, method, {**ESTIMATES, **OURS}))
-                rows.append({**known, "method": method, "snr": value, **stage.about(place)})
+                rows.append({**setting, "method": method, "snr": value, **stage.about(place)})
     return rows
 
 
 def snr_of(stage: Stage, place: Map, noisy: Noisy, method: str, estimates: dict[str, Estimate]) -> float:
-    """SNR of one of the estimates, or of a method of `denoise`."""
-    own = cast(Method, method)
-    estimate = estimates[method](stage, place, noisy) if method in estimates else denoise(place.graph, noisy, method=own).signal
+    """Return the SNR of one of the estimates, or of a method of `denoise`."""
+    name = cast(MethodName, method)
+    estimate = estimates[method](stage, place, noisy) if method in estimates else denoise(place.graph, noisy, method=name).signal
     return float(snr(place.signal, estimate))
 
 
 def render_table(rows: list[dict], table: Table, remark: str, folder: Path) -> list[Path]:
-    """CSV of all realizations, and a Markdown table with the paper's values beside ours (not beside those of generated data)."""
+    """Write all realizations as CSV, and a Markdown table with the values of the paper beside ours (not for generated data)."""
     table, remark = (replace(table, paper={}), "") if is_generated(rows) else (table, remark)
     means = summary(rows)
     columns = list(dict.fromkeys((row["mechanism"], row["epsilon"], row["sigma"]) for row in rows))
@@ -192,7 +192,7 @@ DRAWN = {
 
 
 def _draw(means: dict, columns: list[tuple], path: Path) -> None:
-    """SNR against the noise level: what stands above the oracle."""
+    """Draw the SNR of methods and oracle against the noise level."""
     by_sigma = sorted(columns, key=lambda key: key[2])
     with figure(path, size=(7.4, 4.4)) as ax:
         for method, (label, style, colour) in DRAWN.items():
@@ -209,11 +209,11 @@ def _draw(means: dict, columns: list[tuple], path: Path) -> None:
 
 
 def _gains(rows: list[dict], columns: list[tuple], methods: list[str]) -> str:
-    """How far each method is above the paper's oracle, with 95 % intervals."""
+    """Return a table of the gain of each method over the paper's oracle, with 95 % intervals."""
     lines, width = [], float(stats.t.ppf(0.975, len({row["realization"] for row in rows}) - 1))
     for method in methods:
-        found = [paired(rows, key, method, "SGWT_MSE") for key in columns]
-        lines.append([method, *(f"{mean:+.2f} ± {width * error:.2f}" for mean, error in found)])
+        gains = [paired(rows, key, method, "SGWT_MSE") for key in columns]
+        lines.append([method, *(f"{mean:+.2f} ± {width * error:.2f}" for mean, error in gains)])
     head = ["dB above SGWT_MSE", *(f"σ = {sigma:.2f}" for *_, sigma in columns)]
     return (
         f"{markdown(head, lines)}\n\nAbove the oracle of the paper (thresholds of its frame tuned on the truth): mean of the differences over the "
@@ -222,7 +222,7 @@ def _gains(rows: list[dict], columns: list[tuple], methods: list[str]) -> str:
 
 
 def paired(rows: list[dict], key: tuple, one: str, other: str) -> tuple[float, float]:
-    """Mean difference of two methods over the same noise, and its standard error."""
+    """Return the mean difference of two methods over the same noise, and its standard error."""
     values = {
         (row["method"], row["realization"]): row["snr"]
         for row in rows
@@ -233,16 +233,16 @@ def paired(rows: list[dict], key: tuple, one: str, other: str) -> tuple[float, f
 
 
 def best_methods(rows: list[dict], key: tuple) -> list[str]:
-    """The best method without the truth, and those it does not beat by two standard errors; the best first."""
+    """Return the best method without the truth, and then those that it does not beat by two standard errors."""
     means = summary(rows)
     methods = [method for method in dict.fromkeys(row["method"] for row in rows) if method not in (*ORACLES, "SNR_in")]
     best = max(methods, key=lambda method: means[method, *key][0])
-    close = [method for method in methods if method != best and (found := paired(rows, key, best, method))[0] <= 2 * found[1]]
+    close = [method for method in methods if method != best and (gain := paired(rows, key, best, method))[0] <= 2 * gain[1]]
     return [best, *close]
 
 
 def summary(rows: list[dict]) -> dict[tuple, tuple[float, float]]:
-    """Mean and standard deviation by (method, mechanism, epsilon, sigma)."""
+    """Return mean and standard deviation by (method, mechanism, epsilon, sigma)."""
     groups: dict[tuple, list[float]] = {}
     for row in rows:
         groups.setdefault((row["method"], row["mechanism"], row["epsilon"], row["sigma"]), []).append(row["snr"])
@@ -257,5 +257,5 @@ def _cell(value: tuple[float, float], best: bool, paper: float | None) -> str:
 
 
 def _paper(table: Table, method: str, column: int) -> float | None:
-    known = table.paper.get(method)
-    return None if known is None else known[column]
+    values = table.paper.get(method)
+    return None if values is None else values[column]

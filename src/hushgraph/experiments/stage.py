@@ -1,4 +1,4 @@
-"""What an experiment runs on: real maps, or generated ones that stand in for them in a smoke test; and its finished cells."""
+"""The data of an experiment: real maps, or generated ones in a smoke test; and its finished cells."""
 
 from __future__ import annotations
 
@@ -12,24 +12,22 @@ from pathlib import Path
 
 import numpy as np
 
-from hushgraph.datasets.generated import city, roads
-from hushgraph.datasets.maps import Map, manhattan, road_network, san_francisco
-from hushgraph.datasets.sources import DataUnavailable
+from hushgraph.datasets import DataUnavailable, Map, city, hotspot_counts, manhattan, road_network, roads, san_francisco
 from hushgraph.experiments.cells import Cells
-from hushgraph.frame import ExactFrame, eigenpairs, exact_frame, has_eigenpairs, keep_eigenpairs
-from hushgraph.graph import Graph
-from hushgraph.signals import hotspot_counts
+from hushgraph.graphs import Graph
+from hushgraph.wavelets import ExactFrame, eigenpairs, exact_frame, has_eigenpairs, keep_eigenpairs
 
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """Where an experiment finds its maps and keeps its cells.
+    """Maps and cells of an experiment.
 
     Attributes
     ----------
     folder : Path
         Output of the experiments; cells are in its folder "cells".
     cells : Cells
+        Finished parts of the experiments.
     smoke : bool
         Generated data and few repetitions: everything runs, nothing is a result.
     methods : tuple of str
@@ -42,51 +40,52 @@ class Stage:
     methods: tuple[str, ...] = ()
 
     def about(self, place: Map) -> dict[str, str]:
-        """What a row says of its data."""
+        """Return the columns of a row that name its data."""
         return {"data": place.name, "source": place.source, "attribution": place.attribution}
 
     @staticmethod
     def digest(signal: np.ndarray) -> str:
-        """What stands for a signal in the settings of a cell."""
+        """Return a hash that stands for a signal in the settings of a cell."""
         return hashlib.sha256(np.asarray(signal, dtype=np.float64).tobytes()).hexdigest()
 
-    def repetitions(self, wanted: int) -> int:
-        return 2 if self.smoke else wanted
+    def repetitions(self, count: int) -> int:
+        """Return `count`, or 2 in a smoke test."""
+        return 2 if self.smoke else count
 
     @cached_property
     def manhattan(self) -> Map:
         """Manhattan with the pickups f_matched where there are prepared ones (the paper's hour is not among them)."""
-        return _stand_in("Manhattan", 300, 1) if self.smoke else _with_signal(manhattan(), "f_matched", ", 16:00 to 16:51")
+        return _generated_map("Manhattan", 300, 1) if self.smoke else _with_signal(manhattan(), "f_matched", ", 16:00 to 16:51")
 
     @cached_property
     def manhattan_weighted(self) -> Map:
         """The same with edges weighted by the inverse of their length."""
         if self.smoke:
-            return _stand_in("Manhattan by length", 300, 1, weighted=True)
+            return _generated_map("Manhattan by length", 300, 1, weighted=True)
         return _with_signal(manhattan(weighted=True), "f_matched", ", 16:00 to 16:51, edges weighted by length")
 
     @cached_property
     def san_francisco(self) -> Map:
         """San Francisco with all pickups of the paper's day."""
-        return _stand_in("San Francisco", 400, 2) if self.smoke else _with_signal(san_francisco(), "f_all", ", all of them")
+        return _generated_map("San Francisco", 400, 2) if self.smoke else _with_signal(san_francisco(), "f_all", ", all of them")
 
     @cached_property
     def manhattan_newyear(self) -> Map:
         """Manhattan with the pickups of New Year's night."""
         if self.smoke:
-            return _stand_in("Manhattan at New Year", 300, 3)
+            return _generated_map("Manhattan at New Year", 300, 3)
         return _with_signal(manhattan(hour="2013-01-01T00"), "f_newyear", ", only trips that ended by 00:56")
 
     @cached_property
     def san_francisco_dpw(self) -> Map:
         """San Francisco's own street centrelines with all pickups of the paper's day."""
         if self.smoke:
-            return _stand_in("San Francisco's centrelines", 400, 4)
+            return _generated_map("San Francisco's centrelines", 400, 4)
         return _with_signal(san_francisco(streets="dpw"), "f_all", ", all of them, on the city's own street centrelines")
 
     @cached_property
     def large_roads(self) -> Map:
-        """roadNet-PA where it can be had without asking a server, else the largest network of HUSHGRAPH_DATA, else the server's."""
+        """roadNet-PA if it is on this computer, else the largest network of HUSHGRAPH_DATA, else roadNet-PA from its server."""
         if self.smoke:
             return Map(roads(2000), {}, "a generated road network", "hushgraph.datasets.roads(2000)", "none")
         for name in ("roadNet-PA", "roads_1m"):
@@ -95,21 +94,22 @@ class Stage:
         return road_network("roadNet-PA")
 
     def exact_frame(self, graph: Graph) -> ExactFrame:
-        """The exact frame; its eigenpairs are a cell."""
+        """Return the exact frame; its eigenpairs are a cell."""
         if not has_eigenpairs(graph):
             compute = lambda: dict(zip(("values", "vectors"), eigenpairs(graph), strict=True))  # noqa: E731
-            pairs = self.cells.arrays(f"eigenpairs-{graph.n}", {"graph": graph.hash}, compute, lasting=True)
+            pairs = self.cells.arrays(f"eigenpairs-{graph.n}", {"graph": graph.hash}, compute, any_code=True)
             keep_eigenpairs(graph, pairs["values"], pairs["vectors"])
         return exact_frame(graph)
 
 
-def _with_signal(found: Map, name: str, words: str) -> Map:
-    """The map with one signal; the main one, and no further words, if that is not there."""
-    words, name = (words, name) if name in found.signals else ("", str(found.main))
-    return Map(found.graph, {name: found.signals[name]}, found.name + words, found.source, found.attribution, name)
+def _with_signal(place: Map, name: str, remark: str) -> Map:
+    """Return the map with one signal, and a remark in its name; with the main signal and no remark if there is no such signal."""
+    remark, name = (remark, name) if name in place.signals else ("", str(place.main))
+    return Map(place.graph, {name: place.signals[name]}, place.name + remark, place.source, place.attribution, name)
 
 
-def _stand_in(name: str, n: int, seed: int, *, weighted: bool = False) -> Map:
+def _generated_map(name: str, n: int, seed: int, *, weighted: bool = False) -> Map:
+    """Return a generated city in place of a real map, for a smoke test."""
     graph = city(n, seed=seed)
     counts = hotspot_counts(graph, total=3 * graph.n, seed=seed)
     if weighted and graph.coords is not None:
@@ -120,8 +120,8 @@ def _stand_in(name: str, n: int, seed: int, *, weighted: bool = False) -> Map:
 
 
 def machine() -> str:
-    """Processor, cores and Python, in words."""
-    known = Path("/proc/cpuinfo")
-    lines = known.read_text().splitlines() if known.exists() else []
+    """Return cores, processor and Python version as text."""
+    cpuinfo = Path("/proc/cpuinfo")
+    lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []
     processor = next((line.split(":")[1].strip() for line in lines if "model name" in line), platform.machine())
     return f"{os.cpu_count()} cores of {processor}, Python {platform.python_version()}"

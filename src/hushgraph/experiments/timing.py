@@ -1,28 +1,25 @@
 """Time per stage on the large road network against the paper's, Rademacher against Gaussian, and how time grows with N, m, K and J.
 
-Times are the best of three after a warm-up, on all cores, graph and frame prepared; the paper's are those of a laptop of its time, so the
-ratio says little about code alone.
+Times are the best of three after a warm-up, on all cores, with graph and frame prepared. The paper's times are those of a laptop of its
+time, so the ratio does not compare the code alone.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from hushgraph.baselines import dfs_fused_lasso
-from hushgraph.datasets.generated import roads
+from hushgraph.datasets import bernoulli_signal, roads
+from hushgraph.estimators import dfs_fused_lasso
 from hushgraph.experiments.output import figure, is_generated, markdown, write_files
 from hushgraph.experiments.stage import Stage, machine
-from hushgraph.frame import chebyshev_frame
-from hushgraph.graph import Graph
-from hushgraph.risk import monte_carlo_weights
-from hushgraph.shrink import james_stein
-from hushgraph.signals import bernoulli_signal
-from hushgraph.threshold import sure_thresholds
-from hushgraph.transform import analyze, synthesize
+from hushgraph.graphs import Graph
+from hushgraph.wavelets import analyze, chebyshev_frame, james_stein, monte_carlo_weights, sure_thresholds, synthesize
 
 NAME, TITLE = "timing", "Time per stage"
 PAPER = {"weights, N = 10": 60.0, "forward": 7.0, "thresholds": 150.0, "inverse": 25.0, "DFS fused lasso": 4.0}
@@ -41,23 +38,23 @@ def run(stage: Stage) -> list[dict]:
 
 
 def _stages(stage: Stage, graph: Graph) -> dict[str, float]:
-    """Seconds of each stage of the paper's method; a cell each."""
-    truth = bernoulli_signal(graph, p=0.05 if stage.smoke else 0.001, k=4, rng=0)
+    """Return the seconds of each stage of the paper's method; each is a cell."""
+    truth = bernoulli_signal(graph, p=0.05 if stage.smoke else 0.001, k=4, seed=0)
     sigma = float(np.sqrt(np.mean(truth**2)))
     noisy = truth + np.random.default_rng(0).normal(0, sigma, graph.n)
-    made: dict = {}
+    cached: dict[str, Any] = {}
 
-    def once(name: str, make: Callable):
-        if name not in made:
-            made[name] = make()
-        return made[name]
+    def once(name: str, make: Callable[[], Any]) -> Any:
+        if name not in cached:
+            cached[name] = make()
+        return cached[name]
 
     frame = lambda: once("frame", lambda: chebyshev_frame(graph))  # noqa: E731
     F = lambda: once("F", lambda: analyze(frame(), noisy))  # noqa: E731
     weights = lambda: once("weights", lambda: monte_carlo_weights(frame(), n_probes=1))  # noqa: E731
     t = lambda: once("t", lambda: sure_thresholds(F(), weights(), sigma=sigma))  # noqa: E731
     shrunk = lambda: once("shrunk", lambda: james_stein(F(), t()[:, None])[0])  # noqa: E731
-    work = {
+    steps: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {  # preparation, and what is timed
         "weights, N = 10": (frame, lambda: monte_carlo_weights(frame(), n_probes=10)),
         "weights, N = 10, Gaussian": (frame, lambda: monte_carlo_weights(frame(), n_probes=10, law="gaussian")),
         "forward": (frame, lambda: analyze(frame(), noisy)),
@@ -66,22 +63,19 @@ def _stages(stage: Stage, graph: Graph) -> dict[str, float]:
         "DFS fused lasso": (lambda: None, lambda: dfs_fused_lasso(graph, noisy, penalty=2 * sigma, sigma=sigma)),
     }
 
-    def measured(prepare, compute):
+    def measured(prepare: Callable[[], Any], compute: Callable[[], Any]) -> Callable[[], float]:
         return lambda: (prepare(), best_of_three(compute))[1]
 
     settings = {"graph": graph.hash, "sigma": sigma, "machine": machine()}
-    return {name: stage.cells.value(f"{NAME}-{name}", settings, measured(*parts)) for name, parts in work.items()}
+    return {name: stage.cells.value(f"{NAME}-{name}", settings, measured(*parts)) for name, parts in steps.items()}
 
 
-def _growth(stage: Stage):
-    """(variable, value, how to time it) around one middling setting."""
+def _growth(stage: Stage) -> Iterator[tuple[str, int, Callable[[], float]]]:
+    """Yield variables with a value and a function that measures the time, around one medium setting."""
     size = 2000 if stage.smoke else 200_000
-    made: dict[int, Graph] = {}
+    graph = cache(roads)
 
-    def graph(n: int) -> Graph:
-        return made.setdefault(n, made.get(n) or roads(n))
-
-    def forward(n: int, **options):
+    def forward(n: int, **options: Any) -> Callable[[], float]:
         def timed() -> float:
             frame = chebyshev_frame(graph(n), **options)
             signal = np.random.default_rng(0).normal(size=n)
@@ -89,7 +83,7 @@ def _growth(stage: Stage):
 
         return timed
 
-    def probes(count: int):
+    def probes(count: int) -> Callable[[], float]:
         def timed() -> float:
             frame = chebyshev_frame(graph(size))
             return best_of_three(lambda: monte_carlo_weights(frame, n_probes=count))
@@ -106,8 +100,8 @@ def _growth(stage: Stage):
         yield "J", chebyshev_frame(graph(size), low_scales=low).n_scales, forward(size, low_scales=low)
 
 
-def best_of_three(compute: Callable) -> float:
-    """Least time of three runs after a warm-up."""
+def best_of_three(compute: Callable[[], Any]) -> float:
+    """Return the shortest time of three runs after a warm-up, in seconds."""
     compute()
     times = []
     for _ in range(3):
@@ -118,13 +112,13 @@ def best_of_three(compute: Callable) -> float:
 
 
 def exponents(rows: list[dict]) -> dict[str, float]:
-    """p of the best fit seconds ~ value^p, by variable."""
-    found = {}
+    """Return p of the best fit seconds ~ value^p, by variable."""
+    powers = {}
     for variable in VARIABLES:
         points = [(row["value"], row["seconds"]) for row in rows if row.get("variable") == variable]
         x, y = np.log(np.array(points)).T
-        found[variable] = float(np.polyfit(x, y, 1)[0])
-    return found
+        powers[variable] = float(np.polyfit(x, y, 1)[0])
+    return powers
 
 
 def render(rows: list[dict], folder: Path) -> list[Path]:

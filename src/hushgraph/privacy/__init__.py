@@ -1,21 +1,30 @@
-"""Private releases: how much noise, the noise itself, counting, the budget, the release. In the order in which data flows."""
+"""Private releases: how much noise, the noise itself, events and counts, the budget, the release and its certificate."""
 
-from typing import TYPE_CHECKING, Any
+import lazy_loader
 
-from hushgraph.contents import lazily
-
-_CONTENTS = {
-    "calibration": ["classical_sigma", "analytic_sigma", "gaussian_delta", "gaussian_epsilon"],
-    "noise": ["lattice_step", "lattice_noise"],
-    "counting": ["count_events", "declare_counts", "CountMap"],
-    "ledger": ["Ledger", "LedgerError", "BudgetExceeded", "LedgerTampered"],
-    "release": ["release", "Release", "Total", "simulate"],
-    "certificate": ["read_release", "verify_release"],
-    "check": ["check_events", "EventCheck"],
-    "plan": ["plan_release", "Plan"],
-}
-__all__ = lazily(__name__, _CONTENTS)
-
-if TYPE_CHECKING:  # type checkers do not see the names that are loaded lazily
-
-    def __getattr__(name: str) -> Any: ...
+__getattr__, __dir__, _ = lazy_loader.attach_stub(__name__, __file__)
+__all__ = [
+    "classical_sigma",
+    "analytic_sigma",
+    "gaussian_delta",
+    "gaussian_epsilon",
+    "lattice_step",
+    "lattice_noise",
+    "count_events",
+    "declare_counts",
+    "CountMap",
+    "check_events",
+    "EventCheck",
+    "Ledger",
+    "LedgerError",
+    "BudgetExceeded",
+    "LedgerTampered",
+    "release",
+    "Release",
+    "Total",
+    "simulate",
+    "read_release",
+    "verify_release",
+    "plan_release",
+    "Plan",
+]

@@ -12,26 +12,50 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from decimal import Decimal
 from fractions import Fraction
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import mpmath
 
 from hushgraph._errors import InputError, Sentence, StateError
-from hushgraph.checks import as_number, checked_number, choose, is_count, shown
+from hushgraph._validation import as_number, checked_number, choose, shown
+from hushgraph.privacy.sensitivity import checked_squared
 
 Mechanism = Literal["analytic", "classical"]
-Adjacency = Literal["add-remove", "change-one"]  # neighbouring data: one unit present or absent, or with other events
 _DIGITS = 60  # of every intermediate result; at least 50 after cancellation
-LARGEST_EPSILON = 1e12  # nothing private is left long before; mu of 1e6 has more
+_MOST_EPSILON = 1e12  # nothing private is left long before; mu of 1e6 has more
 _STEPS = 500  # Newton steps; about six are needed
 
 
-def classical_sigma(*, epsilon=None, delta=None, sensitivity=None, sensitivity_squared=None, paper_compat: bool = False) -> float:
-    """Noise of the classical Gaussian mechanism: sensitivity sqrt(2 log(1.25/delta)) / epsilon, rounded up.
+def classical_sigma(
+    *,
+    epsilon: float,
+    delta: float,
+    sensitivity: float | None = None,
+    sensitivity_squared: int | Fraction | None = None,
+    paper_compat: bool = False,
+) -> float:
+    """Return sigma of the classical Gaussian mechanism, sensitivity sqrt(2 log(1.25/delta)) / epsilon, rounded up.
 
-    Proven for 0 < epsilon < 1 only. The paper's tables also use it at epsilon = 1, without a proof; `paper_compat=True`
-    computes that value, for comparisons.
+    Parameters
+    ----------
+    epsilon : float
+        Above 0 and below 1: the mechanism is proven there only.
+    delta : float
+        Strictly between 0 and 1.
+    sensitivity : float, optional
+        Largest L2 distance between the counts of neighbouring data sets. Square roots do not fit into floats:
+        sensitivity=sqrt(3) would be a little low, so give `sensitivity_squared=3` instead.
+    sensitivity_squared : int or Fraction, optional
+        Its exact square, in place of `sensitivity`.
+    paper_compat : bool
+        Whether epsilon = 1 is allowed too. The paper's tables use the mechanism there, without a proof.
+
+    Returns
+    -------
+    float
+        The next float above the exact value.
 
     Examples
     --------
@@ -49,8 +73,10 @@ def classical_sigma(*, epsilon=None, delta=None, sensitivity=None, sensitivity_s
     return _up(mp, mp.sqrt(2 * mp.log(mp.mpf(1.25) / mp.mpf(delta)) * _exactly(mp, squared)) / mp.mpf(epsilon))
 
 
-def analytic_sigma(*, epsilon=None, delta=None, sensitivity=None, sensitivity_squared=None) -> float:
-    """Smallest noise that gives (epsilon, delta)-differential privacy (the analytic Gaussian mechanism).
+def analytic_sigma(
+    *, epsilon: float, delta: float, sensitivity: float | None = None, sensitivity_squared: int | Fraction | None = None
+) -> float:
+    """Return the smallest sigma that gives (epsilon, delta)-differential privacy (the analytic Gaussian mechanism).
 
     Parameters
     ----------
@@ -58,9 +84,11 @@ def analytic_sigma(*, epsilon=None, delta=None, sensitivity=None, sensitivity_sq
         At least 0.
     delta : float
         Strictly between 0 and 1.
-    sensitivity : float
+    sensitivity : float, optional
         Largest L2 distance between the counts of neighbouring data sets. Square roots do not fit into floats:
         sensitivity=sqrt(3) would be a little low, so give `sensitivity_squared=3` instead.
+    sensitivity_squared : int or Fraction, optional
+        Its exact square, in place of `sensitivity`.
 
     Returns
     -------
@@ -80,8 +108,27 @@ def analytic_sigma(*, epsilon=None, delta=None, sensitivity=None, sensitivity_sq
     return sigma
 
 
-def gaussian_delta(*, sigma=None, epsilon=None, sensitivity=None, sensitivity_squared=None) -> float:
-    """Smallest delta for which noise `sigma` gives (epsilon, delta)-differential privacy, rounded up.
+def gaussian_delta(
+    *, sigma: float, epsilon: float, sensitivity: float | None = None, sensitivity_squared: int | Fraction | None = None
+) -> float:
+    """Return the smallest delta for which noise `sigma` gives (epsilon, delta)-differential privacy, rounded up.
+
+    Parameters
+    ----------
+    sigma : float
+        Standard deviation of the noise.
+    epsilon : float
+        At least 0.
+    sensitivity : float, optional
+        Largest L2 distance between the counts of neighbouring data sets. Square roots do not fit into floats:
+        sensitivity=sqrt(3) would be a little low, so give `sensitivity_squared=3` instead.
+    sensitivity_squared : int or Fraction, optional
+        Its exact square, in place of `sensitivity`.
+
+    Returns
+    -------
+    float
+        The next float above the exact value.
 
     Examples
     --------
@@ -93,8 +140,27 @@ def gaussian_delta(*, sigma=None, epsilon=None, sensitivity=None, sensitivity_sq
     return _up(_arithmetic(), composed_delta(squared / Fraction(sigma) ** 2, epsilon))
 
 
-def gaussian_epsilon(*, sigma=None, delta=None, sensitivity=None, sensitivity_squared=None) -> float:
-    """Smallest epsilon for which noise `sigma` gives (epsilon, delta)-differential privacy, rounded up.
+def gaussian_epsilon(
+    *, sigma: float, delta: float, sensitivity: float | None = None, sensitivity_squared: int | Fraction | None = None
+) -> float:
+    """Return the smallest epsilon for which noise `sigma` gives (epsilon, delta)-differential privacy, rounded up.
+
+    Parameters
+    ----------
+    sigma : float
+        Standard deviation of the noise.
+    delta : float
+        Strictly between 0 and 1.
+    sensitivity : float, optional
+        Largest L2 distance between the counts of neighbouring data sets. Square roots do not fit into floats:
+        sensitivity=sqrt(3) would be a little low, so give `sensitivity_squared=3` instead.
+    sensitivity_squared : int or Fraction, optional
+        Its exact square, in place of `sensitivity`.
+
+    Returns
+    -------
+    float
+        The next float above the exact value; 0 if (0, delta) holds already.
 
     Examples
     --------
@@ -109,15 +175,28 @@ def gaussian_epsilon(*, sigma=None, delta=None, sensitivity=None, sensitivity_sq
 # ---- for the ledger, which adds up mu^2 -----------------------------------------------------------------------------
 
 
-def composed_delta(mu_squared, epsilon):
-    """delta of releases whose mu^2 add up to `mu_squared` (an exact Fraction or Decimal), as an mpmath number of 50 digits."""
+def composed_delta(mu_squared: Fraction | Decimal, epsilon: float) -> Any:
+    """Return delta of releases whose mu^2 add up to `mu_squared`, exactly, as an mpmath number of 50 digits."""
     mp = _arithmetic()
     total = _checked_total(mu_squared)
     return _delta(mp, mp.sqrt(_exactly(mp, total)), mp.mpf(checked_epsilon(epsilon))) if total else mp.mpf(0)
 
 
-def composed_epsilon(mu_squared, delta) -> float:
-    """epsilon of releases whose mu^2 add up to `mu_squared` (an exact Fraction or Decimal), rounded up; 0 for none."""
+def composed_epsilon(mu_squared: Fraction | Decimal, delta: float) -> float:
+    """Return epsilon of releases whose mu^2 add up to `mu_squared`, exactly, rounded up; 0 for none.
+
+    Parameters
+    ----------
+    mu_squared : Fraction or Decimal
+        Sum of (sensitivity / sigma)^2 over the releases.
+    delta : float
+        delta of all of them together.
+
+    Returns
+    -------
+    float
+        The next float above the exact value.
+    """
     delta, total = checked_delta(delta), _checked_total(mu_squared)
     mp = _arithmetic()
     mu = mp.sqrt(_exactly(mp, total))
@@ -125,9 +204,9 @@ def composed_epsilon(mu_squared, delta) -> float:
         return 0.0
     start = mu * mu / 2 + mu * mp.sqrt(-2 * mp.log(mp.mpf(delta)))  # here Phi(mu/2 - epsilon/mu) <= delta already
 
-    def log_delta(epsilon):
-        found = _delta(mp, mu, epsilon)
-        return mp.log(found / delta), -mp.exp(epsilon) * mp.ncdf(-mu / 2 - epsilon / mu) / found
+    def log_delta(epsilon: Any) -> tuple[Any, Any]:
+        value = _delta(mp, mu, epsilon)
+        return mp.log(value / delta), -mp.exp(epsilon) * mp.ncdf(-mu / 2 - epsilon / mu) / value
 
     exact = _newton(mp, log_delta, start)
     epsilon = _up(mp, exact)
@@ -139,19 +218,19 @@ def composed_epsilon(mu_squared, delta) -> float:
 # ---- numbers of many digits -----------------------------------------------------------------------------------------
 
 
-def _arithmetic():
-    """A context of its own: callers' precision stays as it is, and threads do not meet."""
+def _arithmetic() -> Any:
+    """Return a new mpmath context: callers' precision stays as it is, and threads do not share it."""
     mp = mpmath.MPContext()
     mp.dps = _DIGITS
     return mp
 
 
-def _exactly(mp, value: Fraction):
+def _exactly(mp: Any, value: Fraction) -> Any:
     return mp.mpf(value.numerator) / mp.mpf(value.denominator)
 
 
-def _delta(mp, mu, epsilon):
-    """delta of mu at epsilon; more digits are taken until enough are left after the subtraction."""
+def _delta(mp: Any, mu: Any, epsilon: Any) -> Any:
+    """Return delta of mu at epsilon; more digits are taken until enough are left after the subtraction."""
     if epsilon / mu - mu / 2 > 1e6:
         return mp.ldexp(1, -(10**11))  # more than Phi(-1e6), and far below every float
     digits = _DIGITS
@@ -164,26 +243,26 @@ def _delta(mp, mu, epsilon):
         digits *= 2
 
 
-def _largest_mu(mp, epsilon, delta):
-    """mu whose delta at epsilon is `delta`; Newton on log delta from below, where d delta / d mu = phi(mu/2 - epsilon/mu)."""
+def _largest_mu(mp: Any, epsilon: Any, delta: Any) -> Any:
+    """Return mu whose delta at epsilon is `delta`; Newton on log delta from below, where d delta / d mu = phi(mu/2 - epsilon/mu)."""
     tail = -mp.log(delta)
     start = 2 * epsilon / (mp.sqrt(2 * (tail + epsilon)) + mp.sqrt(2 * tail))  # here Phi(mu/2 - epsilon/mu) = Phi(-sqrt(2 tail))
     at_zero = 2 * mp.sqrt(2) * mp.erfinv(delta) if delta > 0.5 else mp.sqrt(2 * mp.pi) * delta  # at most mu of epsilon = 0
 
-    def log_delta(mu):
-        found = _delta(mp, mu, epsilon)
-        return mp.log(found / delta), mp.npdf(mu / 2 - epsilon / mu) / found
+    def log_delta(mu: Any) -> tuple[Any, Any]:
+        value = _delta(mp, mu, epsilon)
+        return mp.log(value / delta), mp.npdf(mu / 2 - epsilon / mu) / value
 
     return _newton(mp, log_delta, max(start, at_zero))
 
 
-def _newton(mp, function: Callable, x):
-    """Root of a concave function (log delta), which also gives its slope, from its safe side, where every step stays."""
+def _newton(mp: Any, function: Callable[[Any], tuple[Any, Any]], x: Any) -> Any:
+    """Return the root of a concave function (log delta), which also gives its slope, from its safe side, where every step stays."""
     before = mp.mpf(0)
     for _ in range(_STEPS):
         value, slope = function(x)
         step = value / slope
-        turned = before * step < 0  # only rounding turns round: this is as close as the digits go
+        turned = before * step < 0  # only rounding changes the sign of a step: this is as close as the digits go
         x, before = x - step, step
         if turned or abs(step) < abs(x) * mp.mpf(10) ** (10 - _DIGITS):
             return x
@@ -191,8 +270,8 @@ def _newton(mp, function: Callable, x):
     raise StateError(msg)
 
 
-def _up(mp, value) -> float:
-    """The smallest float that is at least `value`."""
+def _up(mp: Any, value: Any) -> float:
+    """Return the smallest float that is at least `value`."""
     if 0 < value < mp.mpf(5e-324):
         return 5e-324
     nearest = float(value)
@@ -205,48 +284,48 @@ def _up(mp, value) -> float:
 # ---- checks ---------------------------------------------------------------------------------------------------------
 
 
-def checked_epsilon(epsilon) -> float:
-    expected = f"a finite number from 0 to {LARGEST_EPSILON:g} (the privacy budget; 0.1 to 2 are usual)"
-    return checked_number("epsilon", epsilon, expected, least=0, most=LARGEST_EPSILON)
+def checked_epsilon(epsilon: Any) -> float:
+    """Return epsilon as a float from 0 to 1e12."""
+    expected = f"a finite number from 0 to {_MOST_EPSILON:g} (the privacy budget; 0.1 to 2 are usual)"
+    return checked_number("epsilon", epsilon, expected, least=0, most=_MOST_EPSILON)
 
 
-def _checked_total(mu_squared) -> Fraction:
+def _checked_total(mu_squared: Fraction | Decimal) -> Fraction:
     total = Fraction(mu_squared)
-    if total > LARGEST_EPSILON:
-        msg = f"sigma must be at least a millionth of the sensitivity: less noise gives an epsilon above {LARGEST_EPSILON / 2:g}"
+    if total > _MOST_EPSILON:
+        msg = f"sigma must be at least a millionth of the sensitivity: less noise gives an epsilon above {_MOST_EPSILON / 2:g}"
         raise InputError(msg)
     return total
 
 
-def checked_delta(delta) -> float:
+def checked_delta(delta: Any) -> float:
+    """Return delta as a float strictly between 0 and 1."""
     return checked_number(
         "delta", delta, "strictly between 0 and 1 (1e-6, say: well below one over the number of people)", above=0, below=1
     )
 
 
-def checked_squared(sensitivity, sensitivity_squared) -> Fraction:
-    """The square of the sensitivity, exactly, from one of its two forms."""
-    if (sensitivity is None) == (sensitivity_squared is None):
-        msg = "give sensitivity (a positive number) or sensitivity_squared (a positive integer), one of the two"
-        raise InputError(msg)
-    if sensitivity is not None:
-        return Fraction(checked_number("sensitivity", sensitivity, "a positive finite number", above=0)) ** 2
-    if isinstance(sensitivity_squared, Fraction) and sensitivity_squared > 0:
-        return sensitivity_squared
-    if not is_count(sensitivity_squared, 1):
-        msg = f"sensitivity_squared must be a positive integer; got {shown(sensitivity_squared)}"
-        raise InputError(msg)
-    return Fraction(int(sensitivity_squared))
+def mechanism_sigma(
+    mechanism: Mechanism, *, epsilon: float, delta: float, sensitivity_squared: int | Fraction, paper_compat: bool = False
+) -> float:
+    """Return sigma of the named mechanism.
 
+    Parameters
+    ----------
+    mechanism : {"analytic", "classical"}
+        The mechanism.
+    epsilon, delta : float
+        The guarantee.
+    sensitivity_squared : int or Fraction
+        Exact square of the sensitivity.
+    paper_compat : bool
+        As in `classical_sigma`.
 
-def squared_sensitivity(max_cells: int, max_per_cell: int, adjacency: Adjacency) -> int:
-    """Return the square of the L2 sensitivity that the bounds on one unit enforce; the proof is in counting.py."""
-    return max_cells * max_per_cell**2 * (2 if adjacency == "change-one" else 1)
-
-
-def mechanism_sigma(mechanism: Mechanism, *, epsilon, delta, sensitivity_squared, paper_compat: bool = False) -> float:
-    """sigma of the named mechanism."""
-    given = {"epsilon": epsilon, "delta": delta, "sensitivity_squared": sensitivity_squared}
+    Returns
+    -------
+    float
+        The standard deviation of the noise.
+    """
     if choose("mechanism", mechanism, get_args(Mechanism)) == "classical":
-        return classical_sigma(**given, paper_compat=paper_compat)
-    return analytic_sigma(**given)
+        return classical_sigma(epsilon=epsilon, delta=delta, sensitivity_squared=sensitivity_squared, paper_compat=paper_compat)
+    return analytic_sigma(epsilon=epsilon, delta=delta, sensitivity_squared=sensitivity_squared)

@@ -15,40 +15,39 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import InitVar, dataclass, field
 from fractions import Fraction
-from functools import reduce
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NoReturn
 
 import numpy as np
 
 from hushgraph._errors import InputError, InputTypeError, Sentence, argument
-from hushgraph.checks import as_array, checked_count, shown
-from hushgraph.graph import Graph, checked_graph
+from hushgraph._validation import as_array, checked_count, shown
+from hushgraph.graphs import Graph, checked_graph
 from hushgraph.privacy.bounding import Tally
-from hushgraph.privacy.calibration import Adjacency, checked_squared, squared_sensitivity
-from hushgraph.privacy.claims import FrozenDict
-from hushgraph.privacy.places import Windows
-from hushgraph.privacy.rows import open_rows
+from hushgraph.privacy.event_rows import open_rows
+from hushgraph.privacy.frozen import FrozenDict, frozen_array
+from hushgraph.privacy.sensitivity import Adjacency, checked_caps, checked_neighbouring, checked_squared, squared_sensitivity
+from hushgraph.privacy.windows import Windows
 
 LARGEST_COUNT = 2**52
-_MAX_CAP = 2**31 - 1
-_MADE_HERE = object()
+_CREATOR = object()  # known to `count_events` and `declare_counts` alone
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class CountMap:
     """Exact counts with the sensitivity they were made with; made by `count_events` and `declare_counts` only.
 
-    Nothing in it can be changed: what a certificate says of the counts is what was done when they were made. The counts are private. Neither the text form nor any message shows them, and they can be neither pickled nor copied:
-    `release` them.
+    Nothing in it can be changed: what a certificate says of the counts is what was done when they were made. The counts are private.
+    Neither the text form nor any message shows them, and they can be neither pickled nor copied: `release` them.
 
-    Attributes
+    Parameters
     ----------
     counts : (n,) or (n, h) int64 array
         Private. Per node, or per node and time window.
     graph : Graph
+        The public graph.
     sensitivity_squared : int or Fraction
         Exact square of the largest L2 distance between the counts of neighbouring data.
     adjacency : {"add-remove", "change-one"}
@@ -67,6 +66,8 @@ class CountMap:
         The column of the ids.
     dataset : str or None
         The name of the data, if it was given; `release` then takes that data set's ledger only.
+    creator : object
+        Known to `count_events` and `declare_counts` alone; any other is refused.
     """
 
     counts: np.ndarray = field(repr=False)
@@ -75,23 +76,22 @@ class CountMap:
     adjacency: Adjacency
     unit: str | None
     bound: Literal["enforced", "assumed"]
-    caps: dict
+    caps: dict[str, int]
     windows: tuple | None = None
-    rules: dict = field(default_factory=dict)
+    rules: dict[str, Any] = field(default_factory=dict)
     unit_column: str | None = None
     dataset: str | None = None
-    made_by: InitVar[object] = None
+    creator: InitVar[object] = None
 
-    def __post_init__(self, made_by):
-        if made_by is not _MADE_HERE:
+    def __post_init__(self, creator: object) -> None:
+        if creator is not _CREATOR:
             msg = (
                 "a CountMap is made by count_events() and declare_counts() only: a certificate speaks for how it was counted; state "
                 "the sensitivity of your own counts with declare_counts"
             )
             raise InputTypeError(msg)
-        counts = np.asarray(self.counts, dtype=np.int64)
-        fixed = np.frombuffer(counts.tobytes(), dtype=np.int64).reshape(counts.shape)  # nobody can make bytes writeable again
-        for name, value in {"counts": fixed, "caps": FrozenDict(self.caps), "rules": FrozenDict(self.rules)}.items():
+        counts = frozen_array(np.asarray(self.counts, dtype=np.int64))
+        for name, value in {"counts": counts, "caps": FrozenDict(self.caps), "rules": FrozenDict(self.rules)}.items():
             object.__setattr__(self, name, value)
 
     @property
@@ -109,14 +109,14 @@ class CountMap:
         """`Graph.hash` of the graph."""
         return self.graph.hash
 
-    def __reduce_ex__(self, protocol):
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
         msg = "exact counts are private and can be neither pickled nor copied; release them instead: hushgraph.privacy.release(...)"
         raise InputTypeError(msg)
 
 
 def count_events(
     graph: Graph,
-    events,
+    events: Any,
     *,
     unit: str | None = None,
     unit_column: str | None = None,
@@ -132,7 +132,7 @@ def count_events(
     max_distance: float | None = None,
     far: Literal["drop", "keep"] | None = None,
     time: str | None = None,
-    windows=None,
+    windows: Sequence | None = None,
     max_cells: int | None = None,
     max_per_cell: int | None = None,
     dataset: str | None = None,
@@ -163,13 +163,13 @@ def count_events(
         Neighbouring data differ by one unit that is present or absent, or by one unit whose events change in any way.
     max_nodes, max_per_node : int
         At most so many nodes per unit, and so many of its events at each of them.
-    node : str, optional
-        Column of node labels (node numbers when the graph has none).
     lon, lat : str, optional
         Columns of degrees; the event counts at the nearest node, in a local projection about the graph's mean latitude.
     x, y, crs : str, optional
         Columns of plane coordinates, and crs="planar" for the plane of graph.coords, or what pyproj understands. If no place is
         named, the columns node, lon and lat, longitude and latitude, or (planar graphs) x and y are used.
+    node : str, optional
+        Column of node labels (node numbers when the graph has none).
     max_distance : float, optional
         Events further than this from every node are dropped: metres, or units of the plane. Without it all are kept.
     far : {"drop", "keep"}, optional
@@ -189,6 +189,7 @@ def count_events(
     Returns
     -------
     CountMap
+        The private counts, with their sensitivity.
 
     Examples
     --------
@@ -202,7 +203,7 @@ def count_events(
     array([1, 0, 1])
     """
     checked_graph(graph)
-    form = checked_adjacency(adjacency)
+    form = checked_neighbouring(adjacency)
     chunk_rows = checked_count("chunk_rows", chunk_rows, 1)
     if progress is not None and not callable(progress):
         msg = f"progress must be a function that takes the number of rows done; got {shown(progress)}"
@@ -239,7 +240,7 @@ def count_events(
         rules=reader.rules,
         unit_column=None if reader.codes is None else reader.codes.name,
         dataset=dataset,
-        made_by=_MADE_HERE,
+        creator=_CREATOR,
     )
 
 
@@ -254,20 +255,21 @@ _ASSUMED = (
 
 def declare_counts(
     graph: Graph,
-    counts,
+    counts: Any,
     *,
     unit: str | None = None,
     adjacency: Adjacency | None = None,
     sensitivity: float | None = None,
-    sensitivity_squared: int | None = None,
-    windows=None,
+    sensitivity_squared: int | Fraction | None = None,
+    windows: Sequence | None = None,
     dataset: str | None = None,
 ) -> CountMap:
-    """Counts made elsewhere, with the sensitivity you vouch for: the bound is recorded as assumed.
+    """Return counts that were made elsewhere, with the sensitivity you vouch for: the bound is recorded as assumed.
 
     Parameters
     ----------
     graph : Graph
+        Public: its nodes are those of the map.
     counts : (n,) or (n, h) whole numbers, or a Series, DataFrame or dict by node label
         Plain arrays go in node order. Two dimensions need `windows`.
     unit : str
@@ -278,8 +280,14 @@ def declare_counts(
         One of the two: the largest L2 distance between the counts of neighbouring data, or its exact square (3, where
         sqrt(3) would not fit into a float).
     windows : h + 1 increasing edges, optional
+        Edges of the time windows that the columns are.
     dataset : str, optional
         Name of the data. `release` then refuses the ledger of another data set.
+
+    Returns
+    -------
+    CountMap
+        The private counts, with their sensitivity.
 
     Examples
     --------
@@ -289,7 +297,7 @@ def declare_counts(
     >>> counts.sensitivity_squared, counts.bound
     (3, 'assumed')
     """
-    form = checked_adjacency(adjacency)
+    form = checked_neighbouring(adjacency)
     if not isinstance(unit, str) or not unit.strip():
         msg = f"unit must say in a word whom the sensitivity is about, 'person' or 'vehicle', say; got {type(unit).__name__}"
         raise InputTypeError(msg)
@@ -310,12 +318,12 @@ def declare_counts(
         caps={},
         windows=None if slots is None else slots.edges,
         dataset=checked_dataset(dataset),
-        made_by=_MADE_HERE,
+        creator=_CREATOR,
     )
 
 
-def _in_node_order(graph: Graph, counts):
-    """Values of a Series, DataFrame or dict in node order; plain arrays as they are. Labels stay out of errors."""
+def _in_node_order(graph: Graph, counts: Any) -> Any:
+    """Return the values of a Series, DataFrame or dict in node order; plain arrays as they are. Labels stay out of errors."""
     if isinstance(counts, Mapping):
         given, values = list(counts), list(counts.values())
     elif hasattr(counts, "index") and hasattr(counts, "to_numpy"):
@@ -333,8 +341,8 @@ def _in_node_order(graph: Graph, counts):
     return [values[position[label]] for label in labels]
 
 
-def _whole_numbers(counts) -> np.ndarray:
-    """Counts as int64, exactly."""
+def _whole_numbers(counts: Any) -> np.ndarray:
+    """Return counts as int64, exactly."""
     masked = np.ma.is_masked(counts)
     values = np.asarray(None) if masked else as_array(counts, "counts")
     if masked or values.dtype.kind not in "iuf":
@@ -353,30 +361,9 @@ def _whole_numbers(counts) -> np.ndarray:
 # ---- checks -----------------------------------------------------------------------------------------------------------
 
 
-def checked_adjacency(adjacency) -> Adjacency:
-    if adjacency is None or adjacency not in get_args(Adjacency):
-        msg = (
-            "{adjacency} must be declared: 'add-remove' (neighbouring data differ by one unit that is present or absent) or "
-            "'change-one' (by one unit whose events change in any way; sqrt(2) times the sensitivity); got {}"
-        )
-        raise InputError(Sentence(msg, shown(adjacency)))
-    return adjacency
-
-
-def checked_dataset(dataset) -> str | None:
+def checked_dataset(dataset: Any) -> str | None:
+    """Return the name of a data set, or None."""
     if dataset is not None and not (isinstance(dataset, str) and dataset.strip()):
         msg = f"dataset must be the name of the data, as its ledger has it; got {type(dataset).__name__}"
         raise InputTypeError(msg)
     return dataset
-
-
-def checked_caps(with_windows: bool, **caps) -> dict[str, int]:
-    names = ("max_cells", "max_per_cell") if with_windows else ("max_nodes", "max_per_node")
-    useless = [name for name, value in caps.items() if value is not None and name not in names]
-    over = "with windows, one unit is bounded over pairs of node and window", "without windows, one unit is bounded over nodes"
-    if useless or any(caps[name] is None for name in names):
-        named = reduce(lambda before, name: Sentence("{} and {}", before, name), map(argument, useless)) if useless else ""
-        got = Sentence("; {} cannot be used here", named) if useless else ""
-        msg = "{}: give {} and {}, how many of them it may count in and how often in each{}"
-        raise InputError(Sentence(msg, over[not with_windows], argument(names[0]), argument(names[1]), got))
-    return {name: checked_count(name, caps[name], 1, _MAX_CAP) for name in names}

@@ -1,6 +1,6 @@
 """Events as people have them, in chunks of typed columns. Knows no graph.
 
-Text files are read line by line (`lines.py`), tables column by column (`columns.py`). Errors name the columns that were asked for
+Text files are read line by line (`text_lines.py`), tables column by column (`typed_columns.py`). Errors name the columns that were asked for
 and positions of rows. They carry no values, not even in the exception behind them, so nothing is raised while another exception
 is being handled; nor do they list the columns that were found, since a file without a header shows somebody's row there.
 """
@@ -10,28 +10,30 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from hushgraph._errors import InputError, InputTypeError, NoFileError
-from hushgraph.contents import extra
-from hushgraph.privacy.columns import Column, as_column, check_column, from_arrow
-from hushgraph.privacy.lines import attempt, read_header, read_lines
+from hushgraph._extras import extra
+from hushgraph.privacy.text_lines import attempt, read_header, read_lines
+from hushgraph.privacy.typed_columns import Column, as_column, check_column, from_arrow
 
 _TABLE_ROWS = 1 << 14  # of a table at a time: their texts, of at most 2^16 bytes each, then fit into what a span can point to
 _NO_FILE = "the events file does not exist or is a folder; check the path given as events"
 _BAD_PARQUET = "the parquet file cannot be read near data row {row}"
 
 
-def needed(module: str):
+def needed(module: str) -> Any:
+    """Return a package that is an extra for counting events."""
     return extra(module, name="events", purpose="counting events")
 
 
 @dataclass(frozen=True, eq=False)
 class Chunk:
-    """Some rows of the wanted columns.
+    """Some rows of the columns that are read.
 
     Attributes
     ----------
@@ -42,9 +44,9 @@ class Chunk:
     dropped : int64 array
         Lines of a text file that cannot be split into fields.
     part : int
-        Which of several tables or files it comes from, from 1; 0 if there is one only.
+        Number of the table or file that the rows come from, from 1; 0 if there is one only.
     of_text : bool
-        Whether it comes from a text file.
+        Whether the rows come from a text file.
     """
 
     columns: dict[str, Column]
@@ -53,7 +55,7 @@ class Chunk:
     part: int = 0
     of_text: bool = False
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.numbers)
 
 
@@ -62,20 +64,28 @@ class Chunk:
 
 @dataclass(frozen=True, eq=False)
 class EventSource:
-    """Where events come from: the names of its columns (None if there is no chunk at all), and how to read some of them."""
+    """A source of events.
+
+    Attributes
+    ----------
+    columns : list or None
+        The names of its columns; None if there is no chunk at all.
+    read : callable
+        Takes names of columns and a number of rows; yields chunks of at most so many rows.
+    """
 
     columns: list | None
     read: Callable[[list[str], int], Iterator[Chunk]]
 
     def chunks(self, names: list[str], chunk_rows: int) -> Iterator[Chunk]:
-        """At most `chunk_rows` rows of the named columns at a time, in the order of the source."""
+        """Yield at most `chunk_rows` rows of the named columns at a time, in the order of the source."""
         if self.columns is not None:
             check_columns(names, self.columns)
         return self.read(names, chunk_rows)
 
 
-def open_events(events) -> EventSource:
-    """A source from a DataFrame, a dict of equally long columns, a .csv, .csv.gz or .parquet file, or an iterable of these.
+def open_events(events: Any) -> EventSource:
+    """Return a source from a DataFrame, a dict of equally long columns, a .csv, .csv.gz or .parquet file, or an iterable of these.
 
     Examples
     --------
@@ -99,33 +109,34 @@ def open_events(events) -> EventSource:
 
 
 def check_columns(names: list[str], columns: list) -> None:
-    """Every name must be one of the columns, once."""
+    """Refuse names that are not exactly one of the columns."""
     for name in names:
-        found = sum(isinstance(column, str) and column == name for column in columns)
-        if found != 1:
-            fault = "more than one column" if found else "no column"
-            hint = "rename one of them" if found else "name another, and check that a text file begins with a line of names"
+        count = sum(isinstance(column, str) and column == name for column in columns)
+        if count != 1:
+            fault = "more than one column" if count else "no column"
+            hint = "rename one of them" if count else "name another, and check that a text file begins with a line of names"
             msg = f"the events have {fault} {name!r} among their {len(columns)} columns; {hint}"
             raise InputError(msg)
 
 
-def _is_arrow_table(events) -> bool:
+def _is_arrow_table(events: Any) -> bool:
     return hasattr(events, "column_names") and hasattr(events, "schema") and hasattr(events, "slice")
 
 
-def _is_table(events) -> bool:
+def _is_table(events: Any) -> bool:
     return isinstance(events, Mapping) or (hasattr(events, "columns") and hasattr(events, "iloc")) or _is_arrow_table(events)
 
 
-def _names(table) -> list:
+def _names(table: Any) -> list:
     return list(table) if isinstance(table, Mapping) else list(table.column_names if _is_arrow_table(table) else table.columns)
 
 
-def _open_iterable(events) -> EventSource:
+def _open_iterable(events: Iterable) -> EventSource:
+    """Return a source from several tables or files, of which only the first is opened now."""
     iterator = iter(events)
-    head = list(_next_of(iterator))
+    head = list(islice(iterator, 1))
 
-    def read(names, chunk_rows):
+    def read(names: list[str], chunk_rows: int) -> Iterator[Chunk]:
         for number, table in enumerate(chain(head, iterator)):
             if not _is_table(table) and not isinstance(table, str | os.PathLike):
                 msg = f"chunk {number} of the events must be a DataFrame, a dict of columns or a path; got {type(table).__name__}"
@@ -134,17 +145,12 @@ def _open_iterable(events) -> EventSource:
                 yield Chunk(chunk.columns, chunk.numbers, chunk.dropped, number + 1, chunk.of_text)
 
     first = head[0] if head else None
-    known = open_events(first).columns if _is_table(first) or isinstance(first, str | os.PathLike) else None
-    return EventSource(known, read)
+    columns = open_events(first).columns if _is_table(first) or isinstance(first, str | os.PathLike) else None
+    return EventSource(columns, read)
 
 
-def _next_of(iterator) -> Iterator:
-    for item in iterator:
-        yield item
-        return
-
-
-def _slices(table, names: list[str], chunk_rows: int) -> Iterator[Chunk]:
+def _slices(table: Any, names: list[str], chunk_rows: int) -> Iterator[Chunk]:
+    """Yield the rows of a table in memory."""
     columns = {name: check_column(table[name], name) for name in names}
     length = len(columns[names[0]])
     for name, column in columns.items():
@@ -174,7 +180,7 @@ def _open_file(path: Path) -> EventSource:
 def _open_text(path: Path) -> EventSource:
     columns = read_header(path)
 
-    def read(names, chunk_rows):
+    def read(names: list[str], chunk_rows: int) -> Iterator[Chunk]:
         for lines in read_lines(path, columns, names, chunk_rows):
             yield Chunk(dict(lines.fields), lines.numbers, lines.dropped, of_text=True)
 
@@ -188,7 +194,7 @@ def _open_parquet(path: Path) -> EventSource:
     # named, dictionaries have indices of 32 bits: the 8 bits that a file may declare are too few for 129 ids
     dictionaries = [field.name for field in schema if pyarrow.types.is_dictionary(field.type)]
 
-    def read(names, chunk_rows):
+    def read(names: list[str], chunk_rows: int) -> Iterator[Chunk]:
         row, step = 0, min(chunk_rows, _TABLE_ROWS)
         with attempt(lambda: parquet.ParquetFile(path, read_dictionary=dictionaries), _BAD_PARQUET.format(row=0), faults) as file:
             batches = file.iter_batches(batch_size=step, columns=names)
@@ -200,5 +206,5 @@ def _open_parquet(path: Path) -> EventSource:
     return EventSource(list(schema.names), read)
 
 
-def _converted(batch, names: list[str]) -> dict[str, Column]:
+def _converted(batch: Any, names: list[str]) -> dict[str, Column]:
     return {name: from_arrow(batch.column(name)) for name in names}

@@ -1,23 +1,58 @@
 """What an epsilon and a delta protect, in words that fit the numbers, and which of them are refused.
 
-Commands, reports, certificates and the explorer take their sentence from here, so that all of them say the same. With epsilon the
+All words about a guarantee are here: commands, reports, certificates and the explorer say the same. With epsilon the
 chance of every result changes by a factor of exp(epsilon) at most, and so do the odds of whoever sees the result.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from typing import Any
 
 from hushgraph._errors import InputError, Sentence
-from hushgraph.checks import checked_number, choose, shown
+from hushgraph._validation import checked_number, choose, shown
 
 STRONG, MODERATE, LARGEST_EPSILON = 1.0, 3.0, 10.0  # up to here: strong words, moderate words, any words without weak_guarantee
 LARGEST_DELTA = 1e-3
-_CASES = {
-    "add-remove": "with or without all data of any one {unit}",
-    "change-one": "whatever the data of any one {unit} are",
+
+
+@dataclass(frozen=True)
+class _Wording:
+    """What an adjacency means, in parts of sentences.
+
+    Attributes
+    ----------
+    case : str
+        The two data sets that are compared.
+    question : str
+        What an observer would like to know about one of the units.
+    change : str
+        The step from one data set to its neighbour.
+    secret : str
+        What is hidden about each unit.
+    """
+
+    case: str
+    question: str
+    change: str
+    secret: str
+
+
+_WORDINGS = {
+    "add-remove": _Wording(
+        case="with or without all data of any one {unit}",
+        question="whether one of them is in the data",
+        change="adding or removing all data of one {unit}",
+        secret="whether their data are there or not",
+    ),
+    "change-one": _Wording(
+        case="whatever the data of any one {unit} are",
+        question="which of two records one of them has",
+        change="replacing all data of one {unit} by other data",
+        secret="whether their data are these or others",
+    ),
 }
-_QUESTIONS = {"add-remove": "whether one of them is in the data", "change-one": "which of two records one of them has"}
 
 
 def guarantee_in_words(
@@ -25,7 +60,25 @@ def guarantee_in_words(
 ) -> str:
     """Return what epsilon protects as sentences: strong words up to 1, weaker ones above, "hardly protects" above 3.
 
-    Factors are rounded up. `maps` names what is published: "map", or "maps" for all releases of a budget.
+    Factors are rounded up.
+
+    Parameters
+    ----------
+    epsilon : float
+        The guarantee.
+    delta : float, optional
+        The chance that it fails.
+    unit : str, optional
+        Who is protected; "person" by default.
+    adjacency : str, optional
+        "add-remove", the default, or "change-one".
+    maps : str
+        What is published: "map", or "maps" for all releases of a budget.
+
+    Returns
+    -------
+    str
+        One sentence.
 
     Examples
     --------
@@ -34,8 +87,8 @@ def guarantee_in_words(
     >>> print(guarantee_in_words(5, unit="passenger"))
     This hardly protects any passenger: even odds on whether one of them is in the data may become 149 to 1 once the map is seen (epsilon 5).
     """
-    unit, adjacency = unit or "person", adjacency if adjacency in _CASES else "add-remove"
-    case, question = _CASES[adjacency].format(unit=unit), _QUESTIONS[adjacency]
+    unit, wording = unit or "person", _WORDINGS.get(adjacency or "", _WORDINGS["add-remove"])
+    case, question = wording.case.format(unit=unit), wording.question
     factor = _factor(epsilon)
     numbers = f"(epsilon {epsilon:.6g})" + ("" if delta is None else f", but for a chance of {_chance(delta)} (delta)")
     if epsilon <= STRONG:
@@ -47,10 +100,58 @@ def guarantee_in_words(
     return f"This {verdict}: even odds on {question} may become {factor} to 1 once the {maps} {'is' if maps == 'map' else 'are'} seen {numbers}."
 
 
-def checked_guarantee(epsilon, delta, *, weak_guarantee: bool = False, most: float = math.inf) -> tuple[float, float]:
+def formal_statement(epsilon: float, delta: float, *, unit: str, adjacency: str, enforced: bool) -> str:
+    """Return the inequality that is proven, as one sentence for a certificate, and what it rests on.
+
+    Examples
+    --------
+    >>> print(formal_statement(0.5, 1e-6, unit="person", adjacency="add-remove", enforced=True))
+    (epsilon, delta)-differential privacy: for every set S of possible noisy maps, adding or removing all data of one person changes P[S] to at most exp(0.5) P[S] + 1e-06; the number of values a unit can change was enforced by truncation.
+    """
+    change = _WORDINGS[adjacency].change.format(unit=unit)
+    grounds = "the number of values a unit can change was enforced by truncation" if enforced else (
+        "that a unit changes the counts by no more than the stated sensitivity was ASSUMED, not enforced"
+    )  # fmt: skip
+    return (
+        f"(epsilon, delta)-differential privacy: for every set S of possible noisy maps, {change} changes P[S] to at most "
+        f"exp({float(epsilon)!r}) P[S] + {float(delta)!r}; {grounds}."
+    )
+
+
+def secret_in_words(adjacency: str) -> str:
+    """Return what a budget hides about each of its units.
+
+    Parameters
+    ----------
+    adjacency : str
+        "add-remove" or "change-one".
+
+    Returns
+    -------
+    str
+        "whether their data are there or not", say.
+    """
+    return _WORDINGS[adjacency].secret
+
+
+def checked_guarantee(epsilon: Any, delta: Any, *, weak_guarantee: bool = False, most: float = math.inf) -> tuple[float, float]:
     """Return epsilon and delta as floats if they are fit for a release or a budget; an error otherwise.
 
-    epsilon must be above 0, at most `most`, and above 10 only with `weak_guarantee`; delta at most 1/1000.
+    Parameters
+    ----------
+    epsilon : float
+        Above 0, and above 10 only with `weak_guarantee`.
+    delta : float
+        Above 0 and at most 1/1000.
+    weak_guarantee : bool
+        Whether an epsilon above 10 is wanted.
+    most : float
+        Largest epsilon of all.
+
+    Returns
+    -------
+    epsilon, delta : float
+        The same numbers.
 
     Raises
     ------

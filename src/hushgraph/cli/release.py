@@ -1,0 +1,301 @@
+"""hushgraph release: events and a public graph in, a folder that may be published out. One charge, one draw."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hushgraph.cli.event_options import Counting, Windows
+from hushgraph.cli.graph_options import GraphFile, GraphReading
+from hushgraph.cli.options import (
+    AUTO,
+    Adjacency,
+    AsJson,
+    Force,
+    KeyFile,
+    Mechanism,
+    Method,
+    Metres,
+    Quiet,
+    Report,
+    WeakGuarantee,
+    grouped,
+    key_of,
+    method_name,
+    words_of,
+)
+from hushgraph.cli.outputs import checked_folder, checked_report, written, written_folder
+from hushgraph.cli.terminal import Terminal, open_terminal
+
+if TYPE_CHECKING:
+    from hushgraph.estimators import Denoised
+    from hushgraph.privacy import CountMap, Ledger, Release, ReleaseRequest
+
+_BUDGET, _OUTPUT = "Budget", "What comes out"
+_CHECK_FIRST = (  # whatever the events are: a release says nothing that depends on them
+    "rows that are not understood are left out, and a release never tells how many; to see it on your screen before anything is charged: "
+)
+_WAIT = b"\nThe budget is charged: the files are finished first, so that nothing is lost. Ctrl-C again drops the release.\n"
+
+
+@grouped
+def command(
+    events: Annotated[
+        Path,
+        typer.Argument(
+            metavar="EVENTS", help="Private events, one row each: .csv, .csv.gz or .parquet; may be larger than memory."
+        ),
+    ],
+    graph_file: GraphFile,
+    *,
+    epsilon: Annotated[
+        float, typer.Option(help="What this release spends: smaller is more private; 0.1 to 2 are usual.", rich_help_panel=_BUDGET)
+    ],
+    ledger_file: Annotated[
+        Path, typer.Option("--ledger", help="The budget, made by hushgraph budget create; charged first.", rich_help_panel=_BUDGET)
+    ],
+    public_graph: Annotated[
+        bool,
+        typer.Option(
+            "--public-graph",
+            help="You confirm that graph, windows and bounds were fixed without looking at the events. Needed.",
+            rich_help_panel=_BUDGET,
+        ),
+    ] = False,
+    delta: Annotated[
+        float | None,
+        typer.Option(help="Far smaller than one in the number of people. Default: the budget's.", rich_help_panel=_BUDGET),
+    ] = None,
+    mechanism: Annotated[
+        Mechanism, typer.Option(help="analytic adds less noise for the same guarantee.", rich_help_panel=_BUDGET)
+    ] = Mechanism.analytic,
+    weak_guarantee: WeakGuarantee = False,
+    adjacency: Annotated[
+        Adjacency | None, typer.Option(help="What is hidden; must be what the ledger says, its default.", rich_help_panel=_BUDGET)
+    ] = None,
+    key_file: KeyFile = None,
+    counting: Counting,
+    windowed: Windows,
+    reading: GraphReading,
+    output: Annotated[Path, typer.Option("--output", "-o", help="New folder for the release.", rich_help_panel=_OUTPUT)],
+    method: Annotated[Method, typer.Option(help="How the denoised map is made.", rich_help_panel=_OUTPUT)] = AUTO,
+    not_protected: Annotated[
+        str | None, typer.Option(help="Who is not covered, for the certificate: drivers, say.", rich_help_panel=_OUTPUT)
+    ] = None,
+    attribution: Annotated[
+        str | None, typer.Option(help="Source of the graph: '© OpenStreetMap contributors', say.", rich_help_panel=_OUTPUT)
+    ] = None,
+    note: Annotated[str | None, typer.Option(help="A remark for the ledger. Public.", rich_help_panel=_OUTPUT)] = None,
+    spreadsheet_safe: Annotated[
+        bool,
+        typer.Option(
+            "--spreadsheet-safe",
+            help="Write an apostrophe before labels that a spreadsheet could take for formulas (=, +, -, @) or split (semicolons).",
+            rich_help_panel=_OUTPUT,
+        ),
+    ] = False,
+    report: Report = None,
+    metres: Metres = None,
+    force: Force = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Count private events, charge the budget, add noise once, denoise, and write a folder that may be published."""
+    with open_terminal("release", as_json=as_json, quiet=quiet) as terminal:
+        from hushgraph.privacy import ReleaseRequest
+
+        terminal.stopped = "nothing was charged, nothing was written"
+        checked_folder(output, force=force)
+        checked_report(report, output, force=force)
+        ledger = _opened(ledger_file, counting, adjacency, key_file)
+        budget = ledger.last_snapshot
+        request = ReleaseRequest(
+            epsilon=epsilon,
+            delta=budget.delta if delta is None else delta,
+            mechanism=mechanism.value,
+            public_graph=public_graph,
+            weak_guarantee=weak_guarantee,
+        ).checked(budget)  # before minutes of counting; the charge checks again
+        graph = reading.graph(terminal, graph_file)
+        checked = replace(counting, unit=None if counting.assume_bound else ledger.unit)
+        terminal.note(
+            _CHECK_FIRST + shlex.join(["hushgraph", "check", str(events), str(graph_file), *words_of(checked, windowed, reading)])
+        )
+        counts = counting.counts(terminal, events, graph, ledger, windowed=windowed)
+        with DeferredInterrupt() as interrupt:
+            texts = {"not_protected": not_protected, "attribution": attribution, "note": note}
+            published = _drawn(terminal, counts, request, ledger, texts)
+            del counts
+            with terminal.watching("Denoising and writing"):
+                from hushgraph.estimators import denoise
+
+                result = denoise(published.graph, published, method=method_name(method), nonnegative=True)
+                folder = _exported(terminal, published, result, output, force=force, spreadsheet_safe=spreadsheet_safe)
+            terminal.charged, terminal.stopped = "", f"the budget was charged, and the whole release is in {folder}"
+            if report is not None and not interrupt.requested:
+                terminal.charged = (
+                    f"{terminal.stopped}: only the report is missing (hushgraph denoise {graph_file} {folder} --report ...)"
+                )
+                with terminal.working("Writing the report"):
+                    _write_report(report, published, result, metres, force=force)
+                terminal.charged = ""
+        if interrupt.requested:
+            raise KeyboardInterrupt
+        _show(terminal, published, ledger, folder, report, graph_file)
+
+
+def _opened(path: Path, counting: Counting, adjacency: Adjacency | None, key_file: Path | None) -> Ledger:
+    """Open the ledger, which must protect whom the command says."""
+    from hushgraph.privacy import Ledger
+
+    relation = None if adjacency is None else adjacency.value
+    return Ledger.open(path, dataset=counting.dataset, unit=counting.unit, adjacency=relation, key=key_of(key_file))
+
+
+def _drawn(terminal: Terminal, counts: CountMap, request: ReleaseRequest, ledger: Ledger, texts: dict[str, Any]) -> Release:
+    """Charge the ledger and draw the noise; the terminal then knows what was paid for."""
+    from hushgraph.privacy import release
+
+    with terminal.working("Charging the budget and drawing the noise"), _charge_reported(terminal, ledger) as finish:
+        published = release(counts, **asdict(request), ledger=ledger, **texts)
+        finish(published)
+    return published
+
+
+# ---- after the charge -------------------------------------------------------------------------------------------------
+
+
+class DeferredInterrupt:
+    """Ctrl-C while something paid for is on its way: the first is remembered for later, the second stops at once."""
+
+    def __init__(self) -> None:
+        self.requested = False
+        self._before: Any = None
+
+    def __enter__(self) -> DeferredInterrupt:
+        usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        if usual and threading.current_thread() is threading.main_thread():
+            self._before = signal.signal(signal.SIGINT, self._defer)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._before is not None:
+            signal.signal(signal.SIGINT, self._before)
+
+    def _defer(self, *_: object) -> None:
+        if self.requested:
+            raise KeyboardInterrupt
+        self.requested = True
+        os.write(2, _WAIT)  # print is not for signal handlers
+
+
+@contextmanager
+def _charge_reported(terminal: Terminal, ledger: Ledger) -> Iterator[Callable[[Release], None]]:
+    """Tell the terminal whether the ledger was charged, whatever goes wrong in the block or later.
+
+    Yields a function to call with the finished release.
+    """
+    before = ledger.last_snapshot.entry
+    finished: list[Release] = []
+
+    def report(text: str, entry: int) -> None:
+        charge = f"{text} (entry {entry} of {ledger.path.name})"
+        terminal.charged, terminal.stopped = f"{charge}, and a charge stands", "the release was not finished"
+
+    try:
+        yield finished.append
+    finally:
+        if finished:
+            report("the budget was charged for it", finished[0].ledger["entry"])
+        else:  # the file tells, whatever happened in between
+            for entry in ledger.entries()[before:]:
+                if entry["kind"] == "charge":
+                    report("the ledger has a new charge", entry["entry"])
+
+
+def _exported(
+    terminal: Terminal, published: Release, result: Denoised, output: Path, *, force: bool, spreadsheet_safe: bool
+) -> Path:
+    """Write the release and return its folder: `output`, or, since it is paid for, another one if that fails now."""
+    from hushgraph.privacy import export
+
+    options: dict[str, Any] = {"method": result.method, "denoised": result, "spreadsheet_safe": spreadsheet_safe}
+    try:
+        with written_folder(output, force=force) as folder:
+            export(published, folder, **options)
+    except OSError as error:
+        spare = Path(tempfile.mkdtemp(prefix="hushgraph-release-")) / output.name
+        export(published, spare, **options)
+        reason = os.strerror(error.errno) if error.errno else "it exists by now"
+        terminal.note(f"{output} could not be written ({reason}); the release is paid for, so it was saved in {spare}")
+        return spare
+    return output
+
+
+def _write_report(path: Path, published: Release, result: Denoised, metres: float | None, *, force: bool) -> None:
+    """Write the report, from the release alone."""
+    from hushgraph.plotting import write_report
+
+    with written(path, force=force) as draft:
+        write_report(
+            draft, published.graph, published, result, certificate=published.certificate, epsilon=published.epsilon, metres=metres
+        )
+
+
+# ---- words ------------------------------------------------------------------------------------------------------------
+
+
+def _show(terminal: Terminal, published: Release, ledger: Ledger, folder: Path, report: Path | None, graph_file: Path) -> None:
+    """Show what was done, for the data owner; every word follows from public choices."""
+    budget, left = ledger.last_snapshot.budget(), ledger.last_snapshot.remaining()  # as the charge left it
+    files = [folder / "map.csv", folder / "certificate.json", *([] if report is None else [report])]
+    verify = f"hushgraph verify {folder} {graph_file} --ledger {ledger.path}"
+    terminal.story(_lines(published, budget, left, files) | {"Verify": verify})
+    terminal.result(
+        {
+            "output": folder,
+            "files": files,
+            "epsilon": published.epsilon,
+            "delta": published.delta,
+            "sigma": published.sigma,
+            "unit": published.unit,
+            "adjacency": published.adjacency,
+            "bound": published.bound,
+            "sensitivity_squared": str(published.sensitivity_squared),
+            "ledger": {"path": ledger.path, "entry": published.ledger["entry"], "head": published.ledger["head"]},
+            "budget": {**budget, "remaining": left},
+            "attribution": published.attribution,
+        }
+    )
+
+
+def _lines(published: Release, budget: dict[str, Any], left: float, files: list[Path]) -> dict[str, str]:
+    """Return titles and sentences on a release."""
+    from hushgraph.privacy import guarantee_in_words
+
+    unit = published.unit
+    most, each = published.caps.values()
+    places = "nodes" if published.windows is None else "pairs of node and window"
+    grounds = "enforced while counting" if published.bound == "enforced" else "ASSUMED, since there are no ids: nothing was cut"
+    osm = "none given; if the streets are OpenStreetMap's, add --attribution '© OpenStreetMap contributors' and publish that with the map."
+    return {
+        "Guarantee": guarantee_in_words(published.epsilon, delta=published.delta, unit=unit, adjacency=published.adjacency),
+        "Bound": f"each {unit} counts in at most {most:,} {places}, {'once' if each == 1 else f'{each:,} times'} in each; {grounds}.",
+        "Not covered": published.not_protected
+        or "not stated; say with --not-protected who else appears in the data (drivers, say).",
+        "Noise": f"{published.sigma:.4g} per value (standard deviation), from the operating system's entropy, drawn once.",
+        "Budget": f"epsilon {budget['spent']:.4g} of {budget['epsilon']:g} is spent (delta {budget['delta']:g}); "
+        + (f"one more release of epsilon {left:.4g} at most." if left > 0 else "nothing is left."),
+        "Attribution": published.attribution or osm,
+        "Files": ", ".join(map(str, files)),
+    }

@@ -1,0 +1,132 @@
+"""Parquet and .npy files at paths of this machine or at addresses of object stores (fsspec): finding, opening and telling them apart."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from types import ModuleType
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from hushgraph._errors import InputError, InputTypeError, MissingPackageError, NoFileError
+from hushgraph._extras import extra
+from hushgraph._validation import shown
+
+BUFFER = 2**20  # bytes of a column read at a time, of local files
+EDGES, VALUES = "with the columns source and target", "with the columns node and value, or all values in one .npy file"
+
+
+def file_system_of(path: str) -> tuple[Any, str]:
+    """Return the fsspec file system of a path or an address, and the path inside that file system."""
+    core, kind = extra("fsspec.core", name="dask", purpose="files of a distributed run"), path.partition("://")[0]
+    try:
+        return core.url_to_fs(path)
+    except ImportError as error:
+        msg = f"files at {kind}:// need a package that is not installed; install the fsspec package for it, such as s3fs for s3://"
+        raise MissingPackageError(msg) from error
+    except ValueError as error:
+        if "rotocol not known" not in str(error):
+            raise
+        msg = f"an address must begin with a protocol that fsspec knows, such as s3:// or file://; got {kind}://; correct it, or give a path"
+        raise InputError(msg) from error
+
+
+def open_file(path: str) -> Any:
+    """Open the file at a path or an address for reading bytes."""
+    system, place = file_system_of(path)
+    return system.open(place, "rb")
+
+
+def absolute_address(path: str | Path) -> str:
+    """Return an address as it is, and a path from the root: workers have other current folders."""
+    return str(path) if "://" in str(path) else str(Path(path).resolve())
+
+
+def is_files(source: Any) -> bool:
+    """Return whether `source` names files, and does not hold numbers itself."""
+    return isinstance(source, str | Path) or (
+        isinstance(source, list | tuple) and len(source) > 0 and all(isinstance(path, str | Path) for path in source)
+    )
+
+
+def list_files(source: Any, signal: str | None = None) -> list[str]:
+    """Return the parquet files of a path, a pattern, a folder, an address of an object store, or a list of them, in order.
+
+    part.2 comes before part.10. `signal` is the name of the values in the files, where they are no edges.
+    """
+    if isinstance(source, list | tuple):
+        return [path for part in source for path in list_files(part, signal)]
+    if not isinstance(source, str | Path):
+        msg = f"edges must be a Graph, or parquet files: a path, pattern, folder, address or a list of them; got {shown(source)}"
+        raise InputTypeError(msg)
+    system, path = file_system_of(str(source))
+    system.invalidate_cache()  # files may have changed since they were listed
+    prefix = "" if "file" in np.atleast_1d(system.protocol) else f"{np.atleast_1d(system.protocol)[0]}://"
+    names = system.glob(f"{path.rstrip('/')}/*.parquet") if system.isdir(path) else system.glob(path)
+    if not names and signal is not None:
+        raise no_values_error(source, signal)
+    if not names:
+        msg = f"there are no parquet files at {shown(str(source))}; expected a file, a pattern, or a folder that holds *.parquet"
+        raise NoFileError(msg)
+    return [prefix + name for name in sorted(map(str, names), key=_natural_order)]
+
+
+def no_values_error(source: str | Path, signal: str) -> FileNotFoundError:
+    """Return the error of a signal whose files do not exist."""
+    return NoFileError(
+        f"{signal} must be numbers, a .npy file, or parquet files with the columns node and value (a path, pattern, folder or address); "
+        f"there is no such file at {shown(str(source))}"
+    )
+
+
+def _natural_order(name: str) -> tuple[list[str | int], str]:
+    """Return a sort key of a name that reads its digits as numbers."""
+    return [int(part) if k % 2 else part for k, part in enumerate(re.split(r"(\d+)", name))], name
+
+
+def file_identity(path: str) -> list[Any]:
+    """Return the address of a file, its size, and its tag or the time of its last change: a replaced file has another identity."""
+    system, place = file_system_of(path)
+    info = system.info(place)
+    changed = next(
+        (info[key] for key in ("ETag", "etag", "mtime", "LastModified", "last_modified", "created") if key in info), None
+    )
+    return [path, info.get("size"), str(changed)]
+
+
+# ---- parquet -----------------------------------------------------------------------------------------------------------
+
+
+def parquet_module() -> ModuleType:
+    """Return `pyarrow.parquet`."""
+    return extra("pyarrow.parquet", name="dask", purpose="parquet files")
+
+
+def pyarrow_module() -> ModuleType:
+    """Return `pyarrow`."""
+    return extra("pyarrow", name="dask", purpose="parquet files")
+
+
+def open_parquet(file: BinaryIO, path: str, expected: str = EDGES) -> Any:
+    """Return the parquet file in an open file, or raise an error with its path and with what was expected in it."""
+    try:
+        # a column of a file at an address is read at once: requests are slow
+        return parquet_module().ParquetFile(file, buffer_size=0 if "://" in path else BUFFER)
+    except pyarrow_module().ArrowInvalid as error:
+        msg = f"{path} is not a parquet file, or is damaged; write it again, {expected}"
+        raise InputError(msg) from error
+
+
+def is_integer_type(arrow_type: Any) -> bool:
+    """Return whether an Arrow type is one of the eight integer types."""
+    return pyarrow_module().types.is_integer(arrow_type)
+
+
+def as_numpy(column: Any) -> np.ndarray:
+    """Return an Arrow array as a NumPy array without a copy; `to_numpy`, which imports pandas, is used only where values are missing."""
+    types = pyarrow_module().types
+    if column.null_count or not (types.is_integer(column.type) or types.is_float32(column.type) or types.is_float64(column.type)):
+        return column.to_numpy(zero_copy_only=False)
+    values = np.frombuffer(column.buffers()[1] or b"", dtype=column.type.to_pandas_dtype())
+    return values[column.offset : column.offset + len(column)]

@@ -1,0 +1,130 @@
+"""Results in parquet files, one per partition: writing them, checking that they are those of a run, and reading them again."""
+
+from __future__ import annotations
+
+import io
+import os
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from hushgraph._errors import InputError, NoFileError, Sentence
+from hushgraph.distributed.addresses import file_system_of, open_file, parquet_module, pyarrow_module
+from hushgraph.distributed.store import Output, read_array, room_for
+from hushgraph.distributed.wavelet_tasks import Run
+
+RUN = b"hushgraph.run"  # key of the metadata of a part file: the run that wrote it
+
+
+def write_part(run: Run, part: int, address: str, unchanged: bool) -> dict[str, Any]:
+    """Write a parquet file with the nodes and the denoised values of a partition."""
+    out = run.output(part, "write")
+    if (
+        (finished := out.read_facts()) is not None
+        and finished["address"] == address
+        and is_written(run, part, address, finished["rows"])
+    ):
+        return finished
+    nodes = read_array(run.work / "parts" / f"{part:05d}" / "rows.nodes.npy")
+    values = run.values(nodes) if unchanged else run.output(part, "finish").load("signal")
+    values = np.maximum(values, 0) if run.nonnegative else values
+    values = np.rint(values) if run.integer else values
+    pa = pyarrow_module()
+    columns = [
+        pa.Array.from_buffers(pa.from_numpy_dtype(column.dtype), len(column), [None, pa.py_buffer(column)])
+        for column in (nodes, values)
+    ]
+    table = pa.Table.from_arrays(columns, names=["node", "denoised"])  # pa.table of NumPy arrays would import pandas
+    table = table.replace_schema_metadata({RUN: run.folder.name})
+    system, path = file_system_of(part_file(address, part))
+    system.makedirs(path.rsplit("/", 1)[0], exist_ok=True)
+    draft = path.rsplit("/", 1)[0] + f"/.part-{part:05d}.{os.urandom(4).hex()}.tmp"
+    with room_for(path), system.open(draft, "wb") as file:
+        parquet_module().write_table(table, file)
+        with suppress(io.UnsupportedOperation, AttributeError):  # files in object stores are safe when they are closed
+            number = file.fileno()
+            file.flush()
+            os.fsync(number)
+    try:
+        _check_file_of_run(run, system, path, address, damaged_ok=True)
+    except ValueError:
+        system.rm_file(draft)
+        raise
+    system.mv(draft, path)
+    return Output(out.folder, "write").mark_done({"address": address, "rows": len(nodes)})
+
+
+# ---- the files of a result ---------------------------------------------------------------------------------------------
+
+
+def part_file(address: str, part: int) -> str:
+    """Return the address of the file of a partition."""
+    return f"{address}/part-{part:05d}.parquet"
+
+
+def is_written(run: Run, part: int, address: str, rows: int) -> bool:
+    """Return whether the file of a partition exists, is whole and belongs to this run, as the metadata at its end says."""
+    try:
+        with open_file(part_file(address, part)) as file:
+            metadata = parquet_module().ParquetFile(file).metadata
+    except (OSError, ValueError):  # missing, or cut off
+        return False
+    return metadata.num_rows == rows and (metadata.metadata or {}).get(RUN) == run.folder.name.encode()
+
+
+def check_output(run: Run, parts: int, address: str, *, clean: bool = False) -> None:
+    """Refuse a folder with other parquet files: a reader of the folder would mix them. `clean` removes drafts of killed tasks."""
+    names = {part_file("", part).strip("/") for part in range(parts)}
+    system, folder = file_system_of(address)
+    system.invalidate_cache()
+    if not system.exists(folder):
+        return
+    for path in sorted(system.ls(folder, detail=False)):
+        name = path.rsplit("/", 1)[-1]
+        if name.startswith(".part-") and name.endswith(".tmp"):
+            if clean:
+                system.rm_file(path)
+        elif name.endswith(".parquet"):
+            _check_file_of_run(run, system, path, address, damaged_ok=name in names)
+
+
+def _check_file_of_run(run: Run, system: Any, path: str, address: str, *, damaged_ok: bool) -> None:
+    """Refuse a file whose metadata does not name this run; a damaged file of a partition will be written again."""
+    try:
+        with system.open(path, "rb") as file:
+            is_of_run = (parquet_module().ParquetFile(file).metadata.metadata or {}).get(RUN) == run.folder.name.encode()
+    except FileNotFoundError:
+        return
+    except ValueError:
+        is_of_run = damaged_ok
+    if not is_of_run:
+        name = path.rsplit("/", 1)[-1]
+        msg = (
+            "{output} must be a folder without other parquet files; {} holds {}, which is not of this run; choose another folder, or remove "
+            "them"
+        )
+        raise InputError(Sentence(msg, address, name))
+
+
+def read_parts(address: str, parts: int, n: int, run: str) -> np.ndarray:
+    """Return the signal in node order, from exactly the files of this run."""
+    signal, rows = np.empty(0), 0
+    for part in range(parts):
+        try:
+            with open_file(part_file(address, part)) as file:
+                table = parquet_module().read_table(file)
+        except FileNotFoundError:
+            msg = "{} is gone; call {denoise()} again: it writes what is lost"
+            raise NoFileError(Sentence(msg, part_file(address, part))) from None
+        if (table.schema.metadata or {}).get(RUN) != run.encode():
+            msg = "{} must be a file of the run {}, and is of another; call {denoise()} again, with another output folder"
+            raise InputError(Sentence(msg, part_file(address, part), run))
+        nodes, values = (np.asarray(table.column(k)) for k in (0, 1))
+        signal = np.empty(n, values.dtype) if part == 0 else signal
+        signal[nodes] = values
+        rows += len(nodes)
+    if rows != n:
+        msg = "the files at {} must hold {} nodes, and hold {}; call {denoise()} again: it writes what is lost"
+        raise InputError(Sentence(msg, address, n, rows))
+    return signal

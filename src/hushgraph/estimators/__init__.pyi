@@ -1,0 +1,93 @@
+from . import baselines as baselines
+from .baselines.penalized import (
+    dfs_fused_lasso as dfs_fused_lasso,
+    graph_tv as graph_tv,
+)
+from .combined import (
+    AUTO_SETS as AUTO_SETS,
+    LARGE_GRAPH as LARGE_GRAPH,
+    LARGE_SETS as LARGE_SETS,
+    LET_SETS as LET_SETS,
+)
+from .counts.empirical_bayes import (
+    why_not as why_not,
+)
+from .denoising import (
+    IMPOSSIBLE_RISK as IMPOSSIBLE_RISK,
+    denoise as denoise,
+)
+from .let.candidates import (
+    GATED as GATED,
+    LARGE_COMPONENT as LARGE_COMPONENT,
+    MOST_CONSTANTS as MOST_CONSTANTS,
+    SPIKES as SPIKES,
+    make_candidates as make_candidates,
+)
+from .let.combination import (
+    LetProblem as LetProblem,
+    combine as combine,
+    fit as fit,
+)
+from .let.filters import (
+    GROUP as GROUP,
+    OTHERS as OTHERS,
+    PILOT as PILOT,
+    SMOOTHERS as SMOOTHERS,
+    Filters as Filters,
+    coefficients_of as coefficients_of,
+    filtered as filtered,
+    n_kept_probes as n_kept_probes,
+    synthesized as synthesized,
+)
+from .let.gating import (
+    Gate as Gate,
+    add_moved as add_moved,
+    opened as opened,
+    per_spread as per_spread,
+    shrunken as shrunken,
+)
+from .let.observation import (
+    Observation as Observation,
+)
+from .methods import (
+    METHODS as METHODS,
+    MethodName as MethodName,
+    distributed_methods as distributed_methods,
+    sentence_of as sentence_of,
+)
+from .metrics import (
+    mse as mse,
+    snr as snr,
+)
+from .problem import (
+    Columns as Columns,
+)
+from .result import (
+    HOPS as HOPS,
+    Denoised as Denoised,
+    TypicalError as TypicalError,
+)
+from .risk import (
+    IMPOSSIBLE as IMPOSSIBLE,
+    NoiseRisk as NoiseRisk,
+    ProbeUse as ProbeUse,
+    probe_error as probe_error,
+    risk_error as risk_error,
+    sure_of as sure_of,
+)
+from .sklearn import (
+    WaveletDenoiser as WaveletDenoiser,
+)
+from .wavelet import (
+    RISK_PROBES as RISK_PROBES,
+    mean_direction as mean_direction,
+)
+
+__all__ = [
+    "denoise",
+    "Denoised",
+    "WaveletDenoiser",
+    "snr",
+    "mse",
+    "baselines",
+]

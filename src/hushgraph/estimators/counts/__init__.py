@@ -1,0 +1,1 @@
+"""Counts: leave-one-out empirical Bayes for non-negative maps."""

@@ -1,0 +1,371 @@
+"""`denoise`: from a problem and a method to a result with its risk."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from dataclasses import replace
+from typing import Any, get_args
+
+import numpy as np
+
+from hushgraph._arrays import NodeNumbers, on_device, placed_like
+from hushgraph._errors import InputError, Sentence
+from hushgraph._progress import Watcher, checked_watcher, nth, timed, watching
+from hushgraph._validation import checked_real_array, choose
+from hushgraph.estimators.combined import denoise_combined, denoise_counts
+from hushgraph.estimators.methods import MethodName
+from hushgraph.estimators.problem import Columns, Missing, Problem
+from hushgraph.estimators.result import Denoised, NodeRisk, like_input
+from hushgraph.estimators.risk import IMPOSSIBLE, Assessed, NoiseRisk, average
+from hushgraph.estimators.settings import Settings
+from hushgraph.estimators.wavelet import denoise_wavelets
+from hushgraph.graphs import Graph, checked_graph
+from hushgraph.wavelets import Candidates, Frame, Law, Level, Noise, Rule, checked_frame_of, estimate_sigma
+
+LARGEST_CACHED_PRODUCT = 2**19  # nodes
+DETAILS_OF_ONE = (
+    "weights",
+    "sets",
+    "risk_alone",
+    "refined",
+    "chosen",
+    "divergence",
+)  # product graph, no use for the mean of several
+TOO_LARGE = (
+    "sigma is too large: a scale of the values, or all of them, vary less than noise of this sigma would; "
+    "risk and expected errors are worth nothing then. Pass the standard deviation of the noise, not its variance"
+)
+IMPOSSIBLE_RISK = (
+    f"the estimated risk is more than {IMPOSSIBLE:g} of its standard errors below 0, so no error is claimed: "
+    "there is hardly any signal, or sigma is too large"
+)
+FAMILIES = {"wavelet": denoise_wavelets, "combined": denoise_combined, "counts": denoise_counts}
+
+
+def denoise(
+    graph: Graph,
+    noisy: Any,
+    *,
+    sigma: NodeNumbers | None = None,
+    method: MethodName = "auto",
+    frame: Frame | None = None,
+    weights: Any = None,
+    rule: Rule = "james_stein",
+    beta: float | None = None,
+    level: Level = "scale",
+    candidates: Candidates = "all",
+    n_probes: int | None = None,
+    law: Law = "rademacher",
+    seed: int = 0,
+    missing: Missing = "error",
+    columns: Columns | Graph | None = None,
+    nonnegative: bool = False,
+    refine: bool | None = None,
+    integer: bool = False,
+    progress: Watcher | None = None,
+) -> Denoised:
+    """Remove white Gaussian noise from a signal on a graph.
+
+    Parameters
+    ----------
+    graph : Graph
+        The graph whose nodes have the values.
+    noisy : array (n,) or (n, m), Mapping, Series, DataFrame, DataArray, or Noisy
+        Arrays go by position, all that has labels by label (see `Graph.align`); signals are columns, and the result has the form of the
+        input: a dict for a Mapping. A CuPy array is denoised on its GPU; the result is a CuPy array on the same GPU.
+    sigma : float or (n,) array, optional
+        Standard deviation of the noise, possibly one per node. Estimated, with a warning, if not given.
+    method : {"auto", "let", "counts", "sgwt_sure", "sgwt_scaled", "sgwt_deep", "sgwt_exact", "sgwt_block", "sgwt_beta"}
+        "auto" combines many elementary estimates by their estimated risk, as many as the size of the graph allows, and says in
+        `details` what it did and why. "let" is one such combination, at the cost of a few transforms, for graphs of any
+        size. "counts" is an empirical-Bayes estimate for signals that cannot be negative; with nonnegative=True "auto"
+        uses it too. The others threshold wavelets.
+        "sgwt_sure" is the paper's method: Chebyshev-Jackson frame, Monte-Carlo weights, James-Stein thresholds at the
+        minimum of SURE. "sgwt_scaled" scales thresholds by the local noise level of the coefficients. "sgwt_deep" adds bands
+        below the paper's lowest one, as many as SURE finds useful. "sgwt_exact" uses eigenvectors instead of polynomials; its last
+        bits depend on the threads of BLAS. "sgwt_block" keeps or drops coefficients of neighbouring nodes together, "sgwt_beta"
+        chooses the exponent of the rule for each scale.
+    frame : ChebyshevFrame or ExactFrame, optional
+        A frame to use instead of that of the method ("sgwt_sure", "sgwt_scaled" and "sgwt_exact").
+    weights : (n_scales, n) array, optional
+        Weights to use instead of those of the method. With sigma per node they must hold it: monte_carlo_weights(frame, sigma=sigma).
+    rule : {"soft", "james_stein", "power", "hard"}
+        The thresholding rule, for methods that threshold wavelets.
+    beta : float, optional
+        The exponent of the rule "power".
+    level : {"scale", "global"}
+        One threshold per scale, or one for all.
+    candidates : {"all", "percentiles"}
+        Which thresholds are tried: every absolute value of a coefficient, or 100 percentiles.
+    n_probes : int, optional
+        Number of random probes; chosen by the size of the graph if not given.
+    law : {"rademacher", "gaussian"}
+        The law of the probes.
+    seed : int
+        Seed of the probes. Equal input gives equal bits.
+    missing : {"error", "drop", "fill"}
+        What NaN means. "drop": such nodes are taken out of the graph, and stay NaN. "fill": likewise, and then they get
+        the values that make the result harmonic there (the weighted mean of the neighbours). With several signals, a node
+        that is missing in one is taken out for all.
+    columns : {"separate", "path"} or Graph, optional
+        How the signals in columns belong together. "separate": not at all. "path": each is like the next one, as hours of a
+        day are; then all are denoised at once on the product of `graph` and a path, with thresholds for each column, and the
+        result is the mean over weak, middling and strong ties along the path. A graph with a node per column: its product
+        with `graph`. Default: "path" for a release over time windows, else "separate".
+    nonnegative : bool
+        The signal cannot be negative: "auto" asks `counts` too, and negative values are set to zero in the end.
+    refine : bool, optional
+        Whether "auto" and "let" look at the signal a second time in the light of their first result. Default: "auto" does,
+        from 500 nodes on.
+    integer : bool
+        Round to whole numbers. `risk` is that of the result before anything was clipped or rounded.
+    progress : callable, optional
+        Called with the share that is done, from 0 to 1 and roughly, and with the name of what comes next; an exception it
+        raises ends the work.
+
+    Returns
+    -------
+    Denoised
+        The denoised signal in the form of the input, with its estimated risk.
+
+    Raises
+    ------
+    InputError
+        If an argument cannot be used, or does not go with the method.
+
+    Examples
+    --------
+    >>> import numpy as np, hushgraph as hg
+    >>> graph = hg.datasets.grid(40, 40)
+    >>> clean = np.repeat([0.0, 10.0], 800)
+    >>> noisy = clean + np.random.default_rng(0).normal(0, 2, 1600)
+    >>> result = hg.denoise(graph, noisy, sigma=2)
+    >>> bool(hg.snr(clean, result.signal) > hg.snr(clean, noisy) + 6)
+    True
+    """
+    settings = Settings(
+        method=method,
+        frame=frame,
+        weights=weights,
+        rule=rule,
+        beta=beta,
+        level=level,
+        candidates=candidates,
+        n_probes=n_probes,
+        law=law,
+        seed=seed,
+        nonnegative=nonnegative,
+        refine=refine,
+    )
+    settings.check()
+    choose("integer", integer, (True, False))
+    choose("missing", missing, get_args(Missing))
+    if on_device(noisy):
+        _refuse_on_device(settings, missing)
+    timings: dict[str, float] = {}
+    started = time.perf_counter()
+    problem = Problem.of(checked_graph(graph), noisy, sigma=sigma, missing=missing, columns=columns)
+    frame = frame if frame is None else checked_frame_of(graph, frame)
+    weights = weights if weights is None else checked_real_array("weights", weights)
+    settings = replace(settings, frame=frame, weights=weights)
+    with watching(checked_watcher(progress)):
+        result = _solve(problem, settings, timings)
+    for k, note in enumerate(result.details["notes"]):
+        if note == TOO_LARGE or (k == 0 and problem.sigma is None):
+            warnings.warn(note, stacklevel=2)
+    timings["total"] = time.perf_counter() - started
+    signal = np.maximum(result.signal, 0) if nonnegative else result.signal
+    signal = np.rint(signal) if integer else signal
+    return replace(result, signal=like_input(graph, noisy, signal), labels=graph.labels)
+
+
+def _refuse_on_device(settings: Settings, missing: Missing) -> None:
+    if missing != "error" or not settings.about.is_for_gpu:
+        wish = Sentence("{missing=}{!r}", missing) if missing != "error" else Sentence("{method=}{!r}", settings.method)
+        raise InputError(Sentence("{} is worked on by the processor only: {pass cupy.asnumpy(noisy)}", wish))
+
+
+# ---- from the problem to a problem without gaps and columns --------------------------------------------------------
+
+
+def _solve(problem: Problem, settings: Settings, timings: dict[str, float]) -> Denoised:
+    """Return the result of any problem."""
+    if problem.column_graphs:
+        return _solve_together(problem, settings, timings)
+    if problem.is_known is not None:
+        return _solve_known_nodes(problem, problem.is_known, settings, timings)
+    return _solve_complete(problem, settings, timings)
+
+
+def _solve_together(problem: Problem, settings: Settings, timings: dict[str, float]) -> Denoised:
+    """Return the result of all columns as one signal on the product of the graph with each column graph: the mean of the results."""
+    if settings.method == "counts":
+        msg = "{method='counts'} takes each column by itself: say {columns='separate'}, or {method='auto'} for columns that belong together"
+        raise InputError(Sentence(msg))
+    if settings.has_frame:
+        msg = (
+            "frame= and weights= do not go with {columns=}, which denoises on a product graph; denoise on graph.product(...) itself"
+        )
+        raise InputError(Sentence(msg))
+    shape = problem.values.shape
+    settings = replace(settings, groups=np.tile(np.arange(shape[1]), shape[0]))
+    parts: list[Denoised] = []
+    sigma = problem.sigma
+    for k, path in enumerate(problem.column_graphs):
+        with nth(k, len(problem.column_graphs)):
+            with timed(timings, "product", 0.0, 0.1):
+                product = _product(problem.graph, path, k)
+            whole = problem.on_product(product)
+            whole = whole if k == 0 else replace(whole, sigma=sigma)  # estimated once
+            parts.append(_solve(whole, settings, timings))
+        sigma = parts[0].sigma
+    return _mean_of_products(problem, whole.values, Noise.of(sigma), parts)
+
+
+def _mean_of_products(problem: Problem, y: np.ndarray, noise: Noise, parts: list[Denoised]) -> Denoised:
+    """Return the mean of the results on several product graphs."""
+    shape, terms = problem.values.shape, [part.node_risk for part in parts]
+    estimates = [Assessed(part.signal, part.risk, part.risk_se, part.probe_se, None, None) for part in parts]
+    mean, gain = average(y, estimates, noise, np.full(len(parts), 1 / len(parts)))
+    known = terms[0].known
+    sure = np.mean(np.stack([term.sure for term in terms]), axis=0) + (gain if known is None else gain[known])
+    variance = np.mean(np.stack([term.variance for term in terms]), axis=0)
+    details = {name: value for name, value in parts[0].details.items() if name not in DETAILS_OF_ONE}
+    details["sigma_too_large"] = np.any([part.details["sigma_too_large"] for part in parts], axis=0)
+    return replace(
+        parts[0],
+        signal=mean.signal.reshape(shape).astype(problem.values.dtype, copy=False),
+        sigma=parts[0].sigma if problem.sigma is None else problem.sigma,
+        risk=mean.risk,
+        risk_se=mean.risk_se,
+        probe_se=mean.probe_se,
+        thresholds=[part.thresholds for part in parts],
+        details={**details, "columns": list(problem.column_graphs), "parts": [part.details for part in parts]},
+        node_risk=NodeRisk(terms[len(terms) // 2].graph, sure, variance, shape, known),
+    )
+
+
+def _product(graph: Graph, path: Graph, k: int) -> Graph:
+    """Return the product; the latest one of each column graph is cached with the graph unless it is large."""
+    if graph.n * path.n > LARGEST_CACHED_PRODUCT:
+        return graph.product(path)
+    return graph.cached(f"product {k}", lambda: graph.product(path), version=path.hash)
+
+
+def _solve_known_nodes(problem: Problem, known: np.ndarray, settings: Settings, timings: dict[str, float]) -> Denoised:
+    """Return the result on the nodes that have values, put back among all nodes."""
+    if settings.has_frame:
+        msg = "frame= and weights= do not go with missing values: the graph shrinks to the nodes that have them"
+        raise InputError(msg)
+    settings = settings if settings.groups is None else replace(settings, groups=settings.groups[known])
+    result = _solve_complete(problem.at_known_nodes(known), settings, timings)
+    values = problem.values
+    details = {**result.details, "missing": int((~known).sum()), "missing_policy": problem.missing}
+    if values.ndim == 2 and (partly := int((~np.isnan(values[~known])).any(axis=1).sum())):
+        note = f"{partly:,} nodes have values in some columns and none in others; they were taken out of all columns"
+        details["notes"] = [*result.details["notes"], note]
+    return replace(
+        result,
+        signal=problem.completed(result.signal, known),
+        sigma=result.sigma if problem.sigma is None else problem.sigma,
+        details=details,
+        node_risk=replace(result.node_risk, shape=values.shape, known=known),
+    )
+
+
+# ---- a problem without gaps ----------------------------------------------------------------------------------------
+
+
+def _solve_complete(problem: Problem, settings: Settings, timings: dict[str, float]) -> Denoised:
+    """Return the result of a problem in which every node has its value."""
+    notes: list[str] = []
+    is_estimated = problem.sigma is None
+    if is_estimated:
+        with timed(timings, "sigma", 0.0, 0.02):
+            problem = replace(problem, sigma=estimate_sigma(problem.graph, problem.values))
+        notes.append(
+            f"sigma was not given; estimated as {problem.sigma:.6g} from the finest scale (an upper estimate on rough signals)"
+        )
+    if on_device(problem.values) and settings.method == "auto" and settings.nonnegative:
+        msg = "{method='counts'}, which helps where values cannot be negative, is not asked on a GPU; {pass cupy.asnumpy(noisy)} for it"
+        notes.append(Sentence(msg))
+    estimates, details = FAMILIES[settings.about.family](problem, settings, timings)
+    result = _assembled(problem, estimates, details, settings, timings)
+    result = replace(result, details={**result.details, "sigma_estimated": is_estimated})
+    return _compared_with_noise(result, problem, notes)
+
+
+def _assembled(
+    problem: Problem, estimates: list[Assessed], details: dict[str, Any], settings: Settings, timings: dict[str, float]
+) -> Denoised:
+    """Return the result of all signals."""
+    is_single, per_signal = problem.values.ndim == 1, problem.per_signal
+    names = dict.fromkeys(name for one in estimates for name in one.account)  # signals may be treated differently
+    accounts = {name: [one.account.get(name) for one in estimates] for name in names}
+    posterior = np.array([one.is_posterior for one in estimates])
+    signal = estimates[0].signal if is_single else np.stack([one.signal for one in estimates], axis=1)
+    return Denoised(
+        signal=signal.astype(problem.values.dtype, copy=False),
+        sigma=problem.sigma,
+        risk=per_signal([one.risk for one in estimates]),
+        risk_se=per_signal([one.risk_se for one in estimates]),
+        probe_se=per_signal([one.probe_se for one in estimates]),
+        method=settings.method,
+        thresholds=_thresholds_of(estimates, is_single),
+        timings=timings,
+        details={**{name: values[0] if is_single else values for name, values in accounts.items()}, **details},
+        node_risk=NodeRisk(
+            problem.graph,
+            np.stack([one.sure for one in estimates]),
+            np.stack([one.variance for one in estimates]),
+            problem.values.shape,
+            posterior=posterior if posterior.any() else None,
+        ),
+    )
+
+
+def _thresholds_of(estimates: list[Assessed], is_single: bool) -> Any:
+    """Return the thresholds of one signal, those of several side by side, or a list where frames have different scales."""
+    thresholds = [one.thresholds for one in estimates]
+    if is_single or thresholds[0] is None:
+        return thresholds[0]
+    return np.stack(thresholds, axis=1) if len({len(t) for t in thresholds}) == 1 else thresholds
+
+
+def _compared_with_noise(result: Denoised, problem: Problem, notes: list[str]) -> Denoised:
+    """Return the result in which a signal whose risk exceeds that of doing nothing stays as it came."""
+    values, noise = problem.values, problem.noise
+    nothing = NoiseRisk.of(noise.total(len(values)), noise.fourth(len(values)))
+    risk, risk_se, probe_se = (np.atleast_1d(number) for number in (result.risk, result.risk_se, result.probe_se))
+    is_worse, *replaced = nothing.instead_of(risk, risk_se, probe_se)
+    if is_worse.any():
+        notes.append(
+            f"{int(is_worse.sum())} of {len(is_worse)} signals were returned unchanged: their estimated risk exceeded that of the noise"
+        )
+    too_large = _signals_below_noise(result, len(values), noise)
+    impossible = ~too_large & ~(risk >= -IMPOSSIBLE * risk_se)
+    notes += [TOO_LARGE] * bool(too_large.any()) + [IMPOSSIBLE_RISK] * bool(impossible.any())
+    details = {**result.details, "notes": notes, "unchanged": np.flatnonzero(is_worse), "sigma_too_large": too_large}
+    if not is_worse.any():
+        return replace(result, details=details)
+    terms, mask = result.node_risk, placed_like(is_worse, values)
+    of_noise = noise.weigh(np.ones_like(terms.sure[0]))
+    sure, variance = (np.where(mask[:, None], of_noise, part) for part in (terms.sure, terms.variance))
+    posterior = None if terms.posterior is None else terms.posterior & ~is_worse
+    return replace(
+        result,
+        signal=np.where(mask if values.ndim == 2 else mask[0], values, result.signal),
+        details=details,
+        node_risk=replace(terms, sure=sure, variance=variance, posterior=posterior),
+        **{name: problem.per_signal(number) for name, number in zip(("risk", "risk_se", "probe_se"), replaced, strict=True)},
+    )
+
+
+def _signals_below_noise(result: Denoised, n: int, noise: Noise) -> np.ndarray:
+    """Return, for each signal, whether the energy of a scale or the variance of all values proves that sigma is too large."""
+    total = noise.total(n) / noise.variance
+    energy = n * np.atleast_1d(result.details["noisy_variance"])
+    is_proven = noise.is_too_large(energy, total - total / n, tests=2)
+    scales = [bool(proof) for proof in np.atleast_1d(result.details.get("sigma_too_large", False))]
+    return is_proven | scales

@@ -1,0 +1,216 @@
+"""Combinations of candidates: non-negative SURE-LET, and the average of several such combinations by their risk.
+
+A linear expansion of thresholds (Blu and Luisier 2007) sum_k a_k F_k has SURE ||y - F a||^2 - n sigma^2 + 2 sigma^2 d'a, a
+quadratic in a: its minimum over a >= 0 is a non-negative least-squares problem in the Gram matrix of the columns. Without
+a >= 0 it collapses under strong noise.
+
+Weights that were fitted make SURE optimistic, by 2 sigma^2 sum_k <F_k, grad a_k>: about 1.5 degrees of freedom for each weight that
+is not 0 (between 1 where the noise is weak and 2 where it is strong), and the risk takes them in.
+
+Aggregation averages the combinations m of different sets of candidates with weights exp(-(T_m - min T) / (4 sigma^2)),
+T_m = SURE_m + 2 sigma^2 2.5 #{a > 0} (Leung and Barron 2006; more candidates must pay for the choice too): again one combination
+of all columns.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy import linalg, optimize
+
+from hushgraph.core import block_sum
+from hushgraph.estimators.let.candidates import Group, make_candidates
+from hushgraph.estimators.let.columns import Columns
+from hushgraph.estimators.let.observation import Observation
+from hushgraph.estimators.risk import Spread, spread_along, sure_of
+from hushgraph.wavelets import Noise
+
+RIDGE = 1e-10
+LARGEST_WEIGHT = 2.0  # of a candidate
+SMALLEST_SHARE = 1e-6  # of a set of candidates
+FREEDOM = 1.5  # degrees of freedom that a fitted weight costs
+CAUTION = 2.5  # those that sets of candidates are charged for it when they are compared
+DROPPED, NOTHING = 1e-9, 1e-60  # columns this much smaller than y are rounding errors, than the noise nothing
+
+Sets = dict[str, tuple[Any, ...]]  # names of groups by name of the set
+
+
+@dataclass(frozen=True, eq=False)
+class LetProblem:
+    """All that SURE-LET needs of k columns: sums over nodes, so that partitions can add them up.
+
+    Parameters
+    ----------
+    products : (k + 1, k + 1) array
+        Inner products of the columns and y, which comes last.
+    divergence, tuned : (k,) arrays
+        As `Columns` has them.
+    places : dict
+        The numbers of the columns of each group.
+    variance : float
+        The unit of the divergences.
+    noise_total : float
+        tr(Sigma), the sum of the variances of the noise.
+    n : int
+        Number of nodes.
+    """
+
+    products: np.ndarray
+    divergence: np.ndarray
+    tuned: np.ndarray
+    places: dict[str, np.ndarray]
+    variance: float
+    noise_total: float
+    n: int
+
+    @classmethod
+    def of(cls, columns: Columns, observation: Observation) -> LetProblem:
+        """Return the sums of one signal's columns."""
+        noise, n = observation.noise, observation.graph.n
+        products = columns.products(observation.y)
+        return cls(products, columns.divergence, columns.tuned, columns.places, noise.variance, noise.total(n), n)
+
+    @property
+    def typical_variance(self) -> float:
+        """The mean variance of the noise."""
+        return self.noise_total / self.n
+
+
+@dataclass(frozen=True, eq=False)
+class Fits:
+    """For each set of candidates: weights (m, k), SURE and its optimism; for each column: SURE of its best multiple."""
+
+    sets: Sets
+    weights: np.ndarray
+    sure: np.ndarray
+    optimism: np.ndarray
+    alone: np.ndarray
+
+    def shares(self, typical_variance: float) -> np.ndarray:
+        """Return the part of each set in the average, by corrected risks."""
+        score = self.sure + self.optimism + 2 * (CAUTION - FREEDOM) * typical_variance * (self.weights > 0).sum(axis=1)
+        shares = np.exp(-(score - score.min()) / (4 * typical_variance))
+        shares = np.where(shares > SMALLEST_SHARE, shares, 0.0)
+        return shares / shares.sum()
+
+
+@dataclass(frozen=True, eq=False)
+class Combination:
+    """Weights of the candidates, the estimate F a with its SURE, and how the sets of candidates share in it."""
+
+    columns: Columns = field(repr=False)
+    weights: np.ndarray
+    signal: np.ndarray = field(repr=False)
+    sure: float
+    optimism: float
+    fits: Fits
+    shares: np.ndarray
+
+    @property
+    def divergence(self) -> float:
+        """The divergence at these weights."""
+        return float(self.weights @ self.columns.divergence)
+
+    @property
+    def risk(self) -> float:
+        """SURE without the optimism of fitted weights."""
+        return self.sure + self.optimism
+
+    @cached_property
+    def jvp(self) -> np.ndarray:
+        """The derivative along the kept probes at these weights, (probes, n)."""
+        return self.columns.jvp(self.weights)
+
+    def spread(self, noise: Noise) -> Spread:
+        """Return what the Jacobian does to the noise; it is symmetric but for gates and the like, which are few degrees of freedom."""
+        return spread_along(self.columns.filters.probes.eps, self.jvp, None, noise)
+
+
+def combine(observation: Observation, sets: Sets) -> Combination:
+    """Return the average of the combinations of each set of candidates; of one set, that is plain SURE-LET."""
+    groups = tuple(dict.fromkeys(group for some in sets.values() for group in some))
+    columns = make_candidates(observation, groups)
+    return averaged(observation, columns, fit(LetProblem.of(columns, observation), sets))
+
+
+def averaged(observation: Observation, columns: Columns, fits: Fits) -> Combination:
+    """Return the fits in their shares."""
+    shares = fits.shares(observation.noise.mean(observation.graph.n))
+    weights = shares @ fits.weights
+    signal = columns.combined(weights)
+    sure = _sure(observation, columns, weights, signal)
+    return Combination(columns, weights, signal, sure, float(shares @ fits.optimism), fits, shares)
+
+
+def alone(observation: Observation, group: Group) -> Combination:
+    """Return a single candidate as it is."""
+    columns, one = make_candidates(observation, (group,)), np.ones(1)
+    signal = columns.groups[group].values[0]
+    sure, tuned = _sure(observation, columns, one, signal), 2 * observation.noise.mean(observation.graph.n) * columns.tuned
+    fits = Fits({group: (group,)}, one[None], np.array([sure]), tuned, np.array([sure]))
+    return Combination(columns, one, signal, sure, float(tuned[0]), fits, one)
+
+
+def _sure(observation: Observation, columns: Columns, weights: np.ndarray, signal: np.ndarray) -> float:
+    """Return SURE of the combination; a divergence below 0 comes from the probes."""
+    noise, divergence = observation.noise, float(weights @ np.maximum(columns.divergence, 0.0))
+    residual = float(block_sum((observation.y - signal) ** 2))
+    return sure_of(residual, noise.total(observation.graph.n), noise.variance * divergence)
+
+
+def fit(problem: LetProblem, sets: Sets, *, largest: float = LARGEST_WEIGHT) -> Fits:
+    """Return weights from 0 to `largest` at the least SURE, for each set of candidates; the Gram matrix is that of all of them."""
+    products, typical = problem.products, problem.typical_variance
+    norms = np.sqrt(np.diag(products)[:-1])
+    is_used = norms > max(DROPPED * np.sqrt(products[-1, -1]), NOTHING * np.sqrt(problem.noise_total))
+    unit = np.where(is_used, norms, 1.0)
+    gram = products[:-1, :-1] / np.outer(unit, unit)
+    size = np.sqrt(products[-1, -1]) or 1.0  # weights are found for y of norm 1, so that units do not matter
+    spent = problem.variance * np.maximum(problem.divergence, 0.0) + typical * problem.tuned
+    target = (products[:-1, -1] - spent) / unit
+    constant = products[-1, -1] - problem.noise_total
+    weights, sure = np.zeros((len(sets), len(norms))), np.empty(len(sets))
+    for m, groups in enumerate(sets.values()):
+        members = np.concatenate([problem.places[group] for group in groups])
+        members = members[is_used[members]]
+        own = gram[np.ix_(members, members)]
+        a = size * bounded_minimum(own, target[members] / size, largest * unit[members] / size)
+        weights[m, members] = a / unit[members]
+        sure[m] = constant + a @ own @ a - 2 * a @ target[members]
+    tuned = 2 * typical * weights @ problem.tuned  # in the fit already, and no part of SURE
+    sure -= tuned
+    optimism = tuned + 2 * FREEDOM * typical * (weights > 0).sum(axis=1)
+    return Fits(sets, weights, sure, optimism, constant - np.where(is_used, np.maximum(target, 0.0), 0.0) ** 2)
+
+
+def bounded_minimum(gram: np.ndarray, target: np.ndarray, most: Any, *, ridge: float = RIDGE) -> np.ndarray:
+    """Return argmin of a'Ga - 2 a'b over 0 <= a <= most, with a small ridge.
+
+    Weights above the bound are held at it, and released where a smaller weight is better, until neither happens: that is the minimum.
+    SciPy's solver for two bounds may stop far from it, where columns are nearly the same.
+    """
+    count = len(target)
+    gram, most, held = gram + ridge * np.eye(count), np.broadcast_to(most, count), np.zeros(count, bool)
+    a = np.zeros(count)
+    for _ in range(10 * count):
+        a = np.where(held, most, 0.0)
+        a[~held] = _nonnegative_minimum(gram[np.ix_(~held, ~held)], target[~held] - gram[np.ix_(~held, held)] @ most[held])
+        pull = np.where(held, gram @ a - target, 0.0)
+        if np.any(over := a > most * (1 + 1e-12)):
+            held |= over
+        elif pull.max() > 1e-12:
+            held[np.argmax(pull)] = False
+        else:
+            break
+    return np.minimum(np.where(a > 1e-9, a, 0.0), most)
+
+
+def _nonnegative_minimum(gram: np.ndarray, target: np.ndarray) -> np.ndarray:
+    """Return argmin of a'Ga - 2 a'b over a >= 0."""
+    if not len(target):
+        return target
+    root = linalg.cholesky(gram)
+    return optimize.nnls(root, linalg.solve_triangular(root, target, trans="T"), maxiter=100 * len(target))[0]

@@ -1,0 +1,46 @@
+"""One noisy signal with the filters of its graph."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from hushgraph.estimators.let.filters import Filters, Parts
+from hushgraph.graphs import Graph
+from hushgraph.wavelets import Noise
+
+
+@dataclass(frozen=True, eq=False)
+class Observation:
+    """One noisy signal (n,) with the filters of its graph. What several groups of candidates need is computed once."""
+
+    filters: Filters
+    y: np.ndarray
+    noise: Noise
+
+    @property
+    def graph(self) -> Graph:
+        """The graph of the signal."""
+        return self.filters.graph
+
+    @property
+    def sigma(self) -> float:
+        """The noise level that thresholds multiply. With a sigma per node it is 1, since the local scales hold it."""
+        return float(np.sqrt(self.noise.variance))
+
+    @property
+    def typical_sigma(self) -> float:
+        """The root of the mean variance of the noise."""
+        return float(np.sqrt(self.noise.mean(self.graph.n)))
+
+    @cached_property
+    def node_variance(self) -> np.ndarray:
+        """Variance of the noise at each node, in units of `noise.variance`."""
+        return self.noise.weigh(np.ones_like(self.y)) / self.noise.variance
+
+    @cached_property
+    def parts(self) -> Parts:
+        """The signal through all filters."""
+        return self.filters.apply(self.y)

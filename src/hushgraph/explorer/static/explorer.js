@@ -1,0 +1,430 @@
+/* The page of the explorer. The server decides what may be shown; this file sends requests and shows the answers.
+
+   One request runs at a time, and only the latest position of the slider counts: while it moves a fast method answers, and when it
+   rests the chosen method. On private events the slider changes numbers only; maps come with a release. */
+
+"use strict";
+
+(() => {
+  const $ = (id) => document.getElementById(id);
+  const REST = 350; // milliseconds without a movement after which the chosen method is requested
+  const STEPS = 200; // of the slider
+  let session; // the answer of the server to "start", updated by later answers
+  let graph, map; // the unpacked graph and the map
+  let latest; // the latest answer in this mode
+  let epsilon;
+  let showsRelease; // a release is shown, and its ε cannot be changed
+  let isSaved; // whether the latest release is in a file; undefined if there is none
+  let drawnMaps = null; // the maps on the page and the request they answer
+  let hasFailed = false; // the latest request
+  let pending = null; // the request to send next
+  let isRequesting = false;
+  let restTimer = 0;
+  let abortable = null; // cancels a running request for the chosen method
+
+  // ---- the server -------------------------------------------------------------------------------------------------------
+
+  const token = (() => {
+    const fromAddress = new URLSearchParams(location.hash.slice(1)).get("token");
+    if (fromAddress) {
+      sessionStorage.setItem("token", fromAddress); // for a reload of this tab
+      history.replaceState(null, "", location.pathname);
+    }
+    return fromAddress ?? sessionStorage.getItem("token") ?? "";
+  })();
+
+  async function send(path, body, signal) {
+    const headers = { "X-Hushgraph-Token": token, ...(body && { "Content-Type": "application/json" }) };
+    let response;
+    try {
+      response = await fetch(`/api/${path}`, { method: body ? "POST" : "GET", headers, body: body && JSON.stringify(body), signal });
+    } catch (error) {
+      if (error.name === "AbortError") throw error;
+      throw new Error("The program that this page belongs to does not answer any more. Start it again.");
+    }
+    if (response.ok) return response;
+    const text = await response.text();
+    let content = { error: text };
+    try {
+      content = JSON.parse(text);
+    } catch {
+      // the answer is plain text
+    }
+    throw Object.assign(new Error(content.error), { superseded: content.superseded });
+  }
+
+  function showStatus(text, bad = false) {
+    $("status").textContent = text;
+    $("status").classList.toggle("bad", bad);
+  }
+
+  const { short, fixed, whole, power } = ExplorerText;
+
+  /* Fills a definition list. */
+  function fillPairs(list, rows) {
+    list.replaceChildren();
+    for (const [name, value] of rows) {
+      const [term, description] = [document.createElement("dt"), document.createElement("dd")];
+      term.textContent = name;
+      description.textContent = value;
+      list.append(term, description);
+    }
+  }
+
+  /* "map": a generated or published map is shown; "first" and "another": a release is planned. */
+  const mode = () => (session.kind !== "private" || showsRelease ? "map" : session.release ? "another" : "first");
+
+  // ---- epsilon ----------------------------------------------------------------------------------------------------------
+
+  const toSlider = (e) => Math.round((STEPS * Math.log(e / session.epsilon.min)) / Math.log(session.epsilon.max / session.epsilon.min));
+  const fromSlider = (s) => +(session.epsilon.min * (session.epsilon.max / session.epsilon.min) ** (s / STEPS)).toPrecision(3);
+
+  function setEpsilon(e) {
+    epsilon = +Math.min(Math.max(e, session.epsilon.min), session.epsilon.max).toPrecision(4);
+    $("slider").value = toSlider(epsilon);
+    $("slider").setAttribute("aria-valuetext", `epsilon ${short(epsilon)}`);
+    if (document.activeElement !== $("number")) $("number").value = epsilon;
+    showProblem("");
+  }
+
+  /* Shows what is wrong with the text in the box of ε. Until it is corrected nothing can be drawn, and the text stays. */
+  function showProblem(text) {
+    $("fault").textContent = text;
+    $("number").setAttribute("aria-invalid", text !== "");
+    showDraw();
+  }
+
+  function readEpsilon() {
+    const problem = ExplorerText.epsilonProblem($("number").value, epsilon, session.epsilon);
+    if (problem) showProblem(problem);
+    else if (ExplorerText.parseNumber($("number").value) !== epsilon) move(ExplorerText.parseNumber($("number").value));
+    else showProblem("");
+  }
+
+  function move(e) {
+    setEpsilon(e);
+    refresh(true);
+  }
+
+  // ---- one request at a time -------------------------------------------------------------------------------------
+
+  const settings = () => ({
+    epsilon,
+    method: $("method").value,
+    rule: $("rule").value,
+    refine: $("refine").checked,
+    nonnegative: $("nonnegative").checked,
+    integer: $("integer").checked,
+    plan: !showsRelease,
+  });
+
+  function refresh(moving = false) {
+    clearTimeout(restTimer);
+    pending = { ...settings(), moving };
+    if (moving) restTimer = setTimeout(refresh, REST);
+    abortable?.abort(); // its answer is not needed any more
+    sendPending();
+  }
+
+  async function sendPending() {
+    if (isRequesting) return;
+    isRequesting = true;
+    while (pending) {
+      const [request, draws] = [pending, session.draws];
+      [pending, hasFailed] = [null, false];
+      if (!request.moving) {
+        abortable = new AbortController();
+        showStatus("Denoising …");
+      }
+      try {
+        const answer = await (await send("view", request, abortable?.signal)).json();
+        if (request.plan === !showsRelease && draws === session.draws) await show(answer, request);
+        if (!pending) showStatus("");
+      } catch (error) {
+        if (error.superseded) restTimer = setTimeout(refresh, 2 * REST); // another window sent a request
+        else if (error.name !== "AbortError") {
+          hasFailed = true;
+          showStatus(error.message, true);
+        }
+      }
+      abortable = null;
+    }
+    isRequesting = false;
+  }
+
+  // ---- showing ----------------------------------------------------------------------------------------------------------
+
+  async function show(answer, request) {
+    latest = answer;
+    $("sigma").textContent = `σ = ${short(answer.sigma)}`;
+    $("guarantee").textContent = answer.guarantee;
+    showErrors(answer);
+    showBudget(answer.budget ?? session.budget);
+    $("risk").hidden = !answer.risk;
+    if (answer.maps) {
+      const [noisy, denoised] = await Promise.all([HushMap.unpack(answer.maps.noisy), HushMap.unpack(answer.maps.denoised)]);
+      if (request.plan !== !showsRelease) return; // the mode changed while the values were unpacked
+      drawnMaps = { noisy, denoised, request };
+      showMaps();
+      $("unseen").hidden = true;
+      $("map").classList.remove("empty");
+    }
+    if (answer.risk) {
+      drawRisk($("chart"), $("legend"), answer.risk, { label: session.label });
+      showRiskNote(answer);
+    }
+    document.body.dataset.shown = `${answer.epsilon} ${answer.method}${answer.settled ? "" : " moving"}`;
+  }
+
+  function showMaps() {
+    if (!drawnMaps) return;
+    const notes = [session.kind === "generated" ? "as it would be published" : "as published", "from the noisy map alone"];
+    if (mode() === "another") notes.fill(ExplorerText.releaseTitle(session)); // the controls show the plan of another release
+    map.setMaps(["Noisy", "Denoised"].map((title, k) => ({ title, values: [drawnMaps.noisy, drawnMaps.denoised][k], note: notes[k] })));
+  }
+
+  function showErrors({ errors, region }) {
+    const rows = [["noisy", `± ${fixed(errors.noisy)}`]];
+    const denoised = errors.denoised === null ? "not known" : errors.below === undefined ? `± ${fixed(errors.denoised)}` : `below ± ${fixed(errors.below)}`;
+    rows.push([region ? "denoised, expected" : "denoised, estimated", denoised]);
+    if (errors.actual !== undefined) rows.push(["denoised, actual", `± ${fixed(errors.actual)}`]);
+    fillPairs($("errors"), rows);
+    let note = errors.actual === undefined ? "Estimated from the noisy map alone (SURE), before clipping." : "The actual error is known only because these counts are generated.";
+    if (region) {
+      const size = region.possible ? `${whole(region.nodes)} junctions` : `${whole(region.nodes)} junctions, more than there are`;
+      note = `On generated counts on these streets; your data was not looked at. A total within ${100 * region.reliable} % needs about ${size}.`;
+    }
+    $("errors-note").textContent = note;
+  }
+
+  function showRiskNote({ method }) {
+    const isPaperMethod = method === "sgwt_sure" && $("rule").value === "james_stein";
+    const dot = isPaperMethod ? "The dot is the threshold taken." : "The dot is the threshold of the paper's method.";
+    const more = method.startsWith("sgwt") ? "" : " Combined methods use these scales and more.";
+    $("risk-note").textContent = `From whole districts to single junctions. ${dot}${more}`;
+  }
+
+  function showBudget(budget) {
+    $("budget").hidden = !budget;
+    if (!budget) return;
+    session.budget = budget;
+    const share = (e) => `${Math.min(100, (100 * e) / budget.epsilon)}%`;
+    const [spent, next] = $("bar").children;
+    spent.style.width = share(budget.spent);
+    const isPlan = !showsRelease && budget.spent_after !== undefined;
+    next.style.width = isPlan ? share(Math.max(0, Math.min(budget.spent_after, budget.epsilon) - budget.spent)) : "0";
+    $("budget-note").textContent = ExplorerText.budgetNote(budget, isPlan);
+    $("bar").setAttribute("aria-label", `${short(budget.spent)} of ${short(budget.epsilon)} spent`);
+    showDraw();
+  }
+
+  // ---- the release ------------------------------------------------------------------------------------------------------
+
+  /* Whether the cost of a release at this ε is known. */
+  const hasPlan = () => latest?.budget?.spent_after !== undefined;
+
+  function showDraw() {
+    const isPrivate = session.kind === "private";
+    const fits = session.budget?.fits !== false;
+    $("check-button").hidden = !session.checkable || Boolean(session.release); // only before anything is spent
+    $("draw-button").hidden = !isPrivate || showsRelease;
+    $("draw-button").disabled = !fits || !hasPlan() || $("fault").textContent !== "";
+    $("another").hidden = !isPrivate || !showsRelease;
+    $("back").hidden = mode() !== "another";
+    $("back").textContent = `Back to release ${session.draws}`;
+    $("download").hidden = !isPrivate || !session.release;
+    $("download").textContent = showsRelease ? "Download" : "Download it";
+    $("download").title = `Download release ${session.draws}`;
+    $("download").className = showsRelease ? "primary" : "plain";
+    $("certificate").hidden = !session.release || mode() === "another";
+    const [note, warning] = ExplorerText.releaseNote(session, { mode: mode(), epsilon, fits });
+    $("draw-note").textContent = note;
+    $("draw-note").title = isPrivate ? (session.saved_in ?? session.release_folder) : "";
+    $("draw-note").classList.toggle("warning", warning);
+    if (session.release) fillPairs($("certificate").querySelector("dl"), ExplorerText.certificateRows(session.release.certificate, session.saved_in));
+  }
+
+  /* Switches between showing the latest release and planning the next; the answer of the other mode is dropped. */
+  function showRelease(isShown) {
+    [showsRelease, latest] = [isShown, null];
+    $("slider").disabled = $("number").disabled = isShown;
+    if (isShown && session.release) setEpsilon(session.release.epsilon);
+    else setEpsilon(epsilon);
+    $("number").value = epsilon;
+    $("guarantee").textContent = ""; // until the next answer
+    document.body.dataset.shown = "";
+    document.body.dataset.mode = mode();
+    for (const [part, title] of Object.entries(ExplorerText.TITLES[mode()])) $(`${part}-title`).textContent = title;
+    showMaps();
+    showDraw();
+  }
+
+  function fillItems(list, texts) {
+    list.replaceChildren(...texts.map((text) => Object.assign(document.createElement("li"), { textContent: text })));
+  }
+
+  /* Shows how the events were counted: requested each time, and removed from the page when the window is closed. */
+  async function openCheck() {
+    $("check-button").disabled = true;
+    showStatus("Reading your events …");
+    try {
+      const answer = await (await send("check", {})).json();
+      $("check-private").textContent = answer.private;
+      fillPairs($("check-list"), answer.table.map(([name, number]) => [name, whole(number)]));
+      $("check-units").textContent = answer.units;
+      fillItems($("check-hints"), answer.hints.map((hint) => `Probably: ${hint}.`));
+      fillItems($("check-dropped"), answer.dropped);
+      $("check-dropped").parentElement.hidden = !answer.dropped.length;
+      $("check-advice").textContent = answer.advice;
+      $("check").showModal();
+      showStatus("");
+    } catch (error) {
+      showStatus(error.message, true);
+    }
+    $("check-button").disabled = false;
+  }
+
+  function clearCheck() {
+    for (const id of ["check-private", "check-list", "check-units", "check-hints", "check-dropped"]) $(id).replaceChildren();
+  }
+
+  async function openConfirm() {
+    const isReady = () => hasPlan() && latest.epsilon === epsilon; // the numbers must be those of this ε
+    $("draw-button").disabled = true;
+    if (!isReady() && !isRequesting) refresh();
+    while (!isReady() && !hasFailed && !showsRelease) await new Promise((resolve) => setTimeout(resolve, 50));
+    showDraw();
+    if (!isReady() || showsRelease) return; // the status line says what is wrong
+    const { budget } = latest;
+    fillPairs($("confirm-list"), [
+      ["Privacy loss ε", `${epsilon}`],
+      ["δ", power(session.delta)],
+      ["Noise σ", short(latest.sigma)],
+      ["Spent so far", `${short(budget.spent)} of ${short(budget.epsilon)}`],
+      ["Spent after this", `${short(budget.spent_after)} of ${short(budget.epsilon)}`],
+    ]);
+    $("confirm-words").textContent = latest.guarantee;
+    $("attest-text").textContent = ExplorerText.attestation(session);
+    $("keep-text").textContent = `It is saved at once in a new folder of ${session.release_folder}; what is in there may be passed on.`;
+    $("attest").checked = false;
+    $("go").disabled = true;
+    $("confirm-error").textContent = "";
+    $("confirm").showModal();
+  }
+
+  async function draw() {
+    $("go").disabled = true;
+    $("go").textContent = "Drawing …";
+    try {
+      const answer = await (await send("draw", { epsilon, number: session.draws + 1, public_graph: $("attest").checked })).json();
+      Object.assign(session, answer);
+      isSaved = Boolean(answer.saved_in);
+      $("confirm").close();
+      showRelease(true);
+      refresh();
+    } catch (error) {
+      $("confirm-error").textContent = error.message;
+    } finally {
+      $("go").textContent = "Charge and draw";
+    }
+  }
+
+  async function download() {
+    showStatus("Writing the release …");
+    try {
+      const { epsilon: e, method, nonnegative, integer } = showsRelease || !drawnMaps ? settings() : drawnMaps.request; // with the settings of the maps on the page
+      const archive = await (await send("download", { epsilon: e, method, nonnegative, integer })).blob();
+      const link = document.createElement("a");
+      link.href = URL.createObjectURL(archive);
+      link.download = `release-${session.draws}.zip`;
+      link.click();
+      setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+      isSaved = true;
+      showStatus("");
+    } catch (error) {
+      showStatus(error.message, true);
+    }
+  }
+
+  // ---- the page ---------------------------------------------------------------------------------------------------------
+
+  function showMethod() {
+    const chosen = session.methods.find((method) => method.name === $("method").value);
+    const isPrivate = session.kind === "private"; // a release is exported with the default settings of the method
+    $("rule-line").hidden = isPrivate || !chosen.rule;
+    $("refine-line").hidden = isPrivate || !chosen.refine;
+    $("refine").checked = chosen.refine_default;
+  }
+
+  function listen() {
+    $("slider").addEventListener("input", () => move(fromSlider(+$("slider").value)));
+    $("number").addEventListener("input", readEpsilon);
+    $("number").addEventListener("change", () => {
+      if (!$("fault").textContent) $("number").value = epsilon; // rounded to the digits that are used
+    });
+    $("method").addEventListener("change", () => {
+      showMethod();
+      refresh();
+    });
+    for (const id of ["rule", "refine", "nonnegative", "integer"]) $(id).addEventListener("change", () => refresh());
+    $("draw-button").addEventListener("click", openConfirm);
+    $("check-button").addEventListener("click", openCheck);
+    $("check-close").addEventListener("click", () => {
+      clearCheck(); // at once: the browser sends "close" a moment later
+      $("check").close();
+    });
+    $("check").addEventListener("close", clearCheck); // the Escape key closes it too
+    $("cancel").addEventListener("click", () => $("confirm").close());
+    $("attest").addEventListener("change", () => ($("go").disabled = !$("attest").checked));
+    $("go").addEventListener("click", draw);
+    $("download").addEventListener("click", download);
+    for (const [id, isShown] of [["another", false], ["back", true]])
+      $(id).addEventListener("click", () => {
+        showRelease(isShown);
+        refresh(!isShown);
+      });
+    addEventListener("beforeunload", (event) => isSaved === false && event.preventDefault());
+    addEventListener("resize", () => latest?.risk && drawRisk($("chart"), $("legend"), latest.risk, { label: session.label }));
+  }
+
+  function setUp() {
+    $("data").textContent = `${session.name}: ${whole(session.nodes)} junctions, ${whole(session.edges)} street segments`;
+    $("sigma-note").textContent = `standard deviation, in ${session.label}; δ = ${power(session.delta)}, sensitivity ${ExplorerText.sensitivity(session.sensitivity_squared)}`;
+    for (const { name, title } of session.methods) $("method").append(new Option(title, name));
+    showMethod();
+    $("main").hidden = false;
+    $("risk").hidden = session.kind === "private" && !session.release;
+    map = HushMap.create($("map"), {
+      graph,
+      maps: [{ title: "Streets", values: new Float32Array(graph.n), note: "public; no counts shown" }],
+      label: `${session.label} per junction`,
+      name: "Maps of the noisy and the denoised signal",
+    });
+    if (session.kind === "private" && !session.release) {
+      const [head, text] = [document.createElement("strong"), document.createElement("span")];
+      head.textContent = "No map yet, on purpose";
+      text.textContent = "Your counts were read and stay in memory. Moving the slider changes numbers only, since every map made from private counts is a release that is charged. The first map that you see here will be the release.";
+      $("unseen").prepend(head, text);
+      $("unseen").hidden = false;
+      $("map").classList.add("empty");
+    }
+    setEpsilon(session.release?.epsilon ?? session.epsilon.start);
+    if (session.kind === "private" && session.release) isSaved = Boolean(session.saved_in);
+    showRelease(Boolean(session.release));
+    showBudget(session.budget);
+  }
+
+  async function open() {
+    try {
+      session = await (await send("start")).json();
+      graph = await HushMap.unpackGraph(session.graph);
+    } catch (error) {
+      return showStatus(error.message, true);
+    }
+    setUp();
+    listen();
+    return refresh(mode() === "first"); // a quick answer, so that the cost is known soon
+  }
+
+  open();
+})();

@@ -1,0 +1,84 @@
+/* Numbers and sentences of the explorer as text. Nothing here sends requests or changes the page. */
+
+"use strict";
+
+const ExplorerText = (() => {
+  const short = (v, digits = 3) => (v >= 1000 ? Math.round(v).toLocaleString("en-GB") : `${+v.toPrecision(digits)}`);
+  const fixed = (v) => (v >= 100 ? v.toFixed(0) : v >= 10 ? v.toFixed(1) : v.toFixed(2));
+  const whole = (v) => v.toLocaleString("en-GB");
+
+  /* A power of ten with its exponent in superscript; other numbers as they are. */
+  function power(v) {
+    const exponent = Math.round(Math.log10(v));
+    if (Math.abs(Math.log10(v) - exponent) > 1e-9) return `${v}`;
+    return `10${`${exponent}`.replace("-", "⁻").replace(/\d/g, (d) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[d])}`;
+  }
+
+  const sensitivity = (squared) => (Number.isInteger(Math.sqrt(Number(squared))) ? `${Math.sqrt(Number(squared))}` : `√${squared}`);
+
+  /* Titles by mode: "map" while a map is shown, "first" or "another" while a release is planned. */
+  const TITLES = {
+    map: { privacy: "How private", noise: "Noise added to every junction", errors: "Typical error per junction" },
+    first: { privacy: "How private the map would be", noise: "Noise it would have at every junction", errors: "Typical error per junction" },
+    another: { privacy: "How private a new map would be", noise: "Noise a new map would have", errors: "Typical error of a new map" },
+  };
+
+  /* The number that a user typed, with a point or a comma; NaN for any other text, so that nothing is read as another number. */
+  const parseNumber = (typed) => (/^\s*(\d+[.,]?\d*|[.,]\d+)\s*$/.test(typed) ? Number(typed.replace(",", ".")) : NaN);
+
+  /* What is wrong with a typed ε; empty if it can be used. */
+  function epsilonProblem(typed, used, { min, max }) {
+    const value = parseNumber(typed);
+    if (value >= min && value <= max) return "";
+    const problem = Number.isNaN(value) ? "This is not a number" : `ε goes from ${min} to ${max} here`;
+    return `${problem}: ε = ${used} is kept. Type a number such as 0.5 or 0,5. `;
+  }
+
+  function releaseTitle({ draws, release }) {
+    return `release ${draws}, ε = ${short(release.epsilon)}, σ = ${short(release.sigma)}`;
+  }
+
+  function budgetNote(budget, isPlan) {
+    const left = `One more release may have ε up to ${short(budget.remaining)}`;
+    const after = isPlan && budget.fits ? ` This one would bring the total to ${short(budget.spent_after)}.` : "";
+    const period = budget.period ? ` in ${budget.period}` : "";
+    return `Spent: ε = ${short(budget.spent)} of ${short(budget.epsilon)}${period}.${after} ${budget.remaining > 0 ? left : "Nothing is left"}.`;
+  }
+
+  /* The text under the buttons, which says what drawing would do or where the release is; and whether it is a warning. */
+  function releaseNote(session, { mode, epsilon, fits }) {
+    if (session.kind === "generated") return ["Generated counts, simulated noise: nothing here is published. Open your own events to draw a release.", false];
+    if (session.kind === "release") return ["A published map. Denoising it again costs no privacy; drawing needs the events and their ledger.", false];
+    const notSaved = session.release && !session.saved_in;
+    if (mode === "map" && notSaved) return [`Release ${session.draws} is drawn and charged, but could not be saved (${session.save_error}). Download it now: it is lost when the program ends.`, true];
+    if (mode === "map") return [`Release ${session.draws} is charged and saved in ${session.saved_in.split(/[\\/]/).slice(-2).join("/")}. Download gives it with the settings above.`, false];
+    if (notSaved) return [`Release ${session.draws} could not be saved (${session.save_error}). Download it before you go on: it is lost when the program ends.`, true];
+    if (!fits) return ["The budget does not allow this ε. Move the slider to the left, or ask whoever manages the budget to renew it.", true];
+    return [`Charges the ledger ε = ${short(epsilon)}, draws fresh noise once, saves the release and shows it. You will be asked to confirm.`, false];
+  }
+
+  function attestation({ unit, caps: { max_nodes: nodes, max_per_node: times } }) {
+    const often = times > 1 ? `${whole(times)} times` : "once";
+    return `The streets and the limits (each ${unit} in at most ${whole(nodes)} junction${nodes > 1 ? "s" : ""}, ${often} in each) were fixed without looking at the data.`;
+  }
+
+  function certificateRows(certificate, savedIn) {
+    return [
+      ["guarantee", `ε = ${certificate.epsilon}, δ = ${certificate.delta}`],
+      ["for each", certificate.unit ?? "unit"],
+      ["neighbours", certificate.adjacency],
+      ["bound", certificate.bound],
+      ["sensitivity²", `${certificate.sensitivity_squared}`],
+      ["not protected", certificate.not_protected],
+      ["noise", `σ = ${certificate.sigma.toPrecision(6)}, lattice ${certificate.lattice}`],
+      ["ledger", `${certificate.ledger.dataset}, entry ${certificate.ledger.entry}`],
+      ["head", certificate.ledger.head.slice(0, 16)],
+      ["drawn", certificate.created],
+      ["graph", certificate.graph.hash.slice(0, 16)],
+      ...(certificate.attribution ? [["streets", certificate.attribution]] : []),
+      ...(savedIn ? [["saved in", savedIn]] : []),
+    ];
+  }
+
+  return { TITLES, short, fixed, whole, power, sensitivity, parseNumber, epsilonProblem, releaseTitle, budgetNote, releaseNote, attestation, certificateRows };
+})();

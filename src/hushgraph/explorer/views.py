@@ -1,0 +1,121 @@
+"""The view of a noisy map: noisy and denoised values, typical errors and risk by threshold. It is computed from noisy values only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from hushgraph.estimators import METHODS, Denoised, MethodName, denoise, why_not
+from hushgraph.graphs import Graph, Noisy
+from hushgraph.plotting import pack_values
+from hushgraph.wavelets import paper_risk_curves
+
+OFFERED = {name: method for name, method in METHODS.items() if method.is_for_large_graphs}
+QUICK: MethodName = "let"  # replaces slow methods while the slider moves
+POINTS = 72  # of each risk curve
+_STEPS_PER_SIGMA = 64.0  # resolution of the values that are sent
+
+PageRule = Literal["james_stein", "soft"]
+
+
+@dataclass(frozen=True)
+class ViewRequest:
+    """The settings of the page; `moving` while the slider moves."""
+
+    epsilon: float
+    method: MethodName = "auto"
+    rule: PageRule = "james_stein"
+    refine: bool = True
+    nonnegative: bool = True
+    integer: bool = False
+    moving: bool = False
+    plan: bool = True  # whether the page plans the next release, or shows the last one
+
+    @property
+    def method_now(self) -> MethodName:
+        """The method to use: a fast one while the slider moves."""
+        return QUICK if self.moving and METHODS[self.method].is_slow else self.method
+
+
+def methods_for(graph: Graph) -> list[dict[str, Any]]:
+    """Return the methods that can be used on this graph, and which settings each of them has."""
+    return [
+        {
+            "name": name,
+            "title": method.title,
+            "rule": method.takes_rule,
+            "refine": method.takes_refine,
+            "refine_default": name == "auto",
+        }
+        for name, method in OFFERED.items()
+        if name != "counts" or why_not(graph) is None
+    ]
+
+
+def map_view(
+    graph: Graph, noisy: Noisy, request: ViewRequest, *, order: np.ndarray, truth: np.ndarray | None = None
+) -> dict[str, Any]:
+    """Return maps and numbers for one noisy map, ready for JSON; `truth` is given only for generated counts."""
+    result = _denoised(graph, noisy, request)
+    step = noisy.noise_level / _STEPS_PER_SIGMA
+    errors = {"noisy": noisy.noise_level, **typical_error(result)}
+    if truth is not None:
+        errors["actual"] = float(np.sqrt(np.mean((result.signal - truth) ** 2)))
+    return {
+        "method": request.method_now,
+        "settled": request.method_now == request.method,
+        "sigma": noisy.sigma,
+        "errors": errors,
+        "why": str(result.details.get("why", "")),
+        "notes": list(result.details.get("notes", [])),
+        "risk": risk_chart(graph, noisy),
+        "maps": {
+            "noisy": pack_values(np.asarray(noisy.values, dtype=np.float64)[order], step=step),
+            "denoised": pack_values(np.asarray(result.signal, dtype=np.float64)[order], step=step),
+        },
+    }
+
+
+def typical_error(result: Denoised) -> dict[str, float | None]:
+    """Return the root of the estimated mean squared error, as "denoised"; its bound as "below"; None if it is not known."""
+    error = result.typical_error
+    return {"below" if error.is_bound else "denoised": error.size if error.is_known else None}
+
+
+def _denoised(graph: Graph, noisy: Noisy, request: ViewRequest) -> Denoised:
+    method = request.method_now
+    is_replaced = method != request.method
+    return denoise(
+        graph,
+        noisy,
+        method=method,
+        rule=request.rule if METHODS[method].takes_rule else "james_stein",
+        refine=request.refine if METHODS[method].takes_refine and not is_replaced else None,
+        nonnegative=request.nonnegative,
+        integer=request.integer,
+    )
+
+
+# ---- risk by threshold ------------------------------------------------------------------------------------------------
+
+
+def risk_chart(graph: Graph, noisy: Noisy) -> list[dict[str, list[float]]]:
+    """Return SURE per node of each scale of the paper's frame, coarse to fine, with as many points as a small chart can show.
+
+    `threshold` is in units of sigma; `taken` is the exact minimum.
+    """
+    sigma = noisy.noise_level
+    curves = paper_risk_curves(graph, np.asarray(noisy.values, dtype=np.float64), sigma)
+    minima = [float(curve.thresholds[curve.best]) / sigma for curve in curves]
+    end = float(np.clip(1.25 * max(minima), 2.0, 6.0))
+    lines = []
+    for curve, minimum in zip(curves, minima, strict=True):
+        thresholds, risk = curve.resampled(end * sigma, POINTS)
+        lines.append({
+            "threshold": [round(float(t) / sigma, 4) for t in thresholds],
+            "risk": [round(float(y) / graph.n, 5) for y in risk],
+            "taken": [round(min(minimum, end), 4), round(float(curve.sure[curve.best]) / graph.n, 5)],
+        })  # fmt: skip
+    return lines

@@ -1,0 +1,161 @@
+"""Graphs in .npz files: those that `write_graph` writes, and the sparse matrices that SciPy writes."""
+
+from __future__ import annotations
+
+import ast
+import io
+import operator
+import zipfile
+import zlib
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from scipy import sparse
+
+from hushgraph._errors import InputError
+from hushgraph._validation import shown
+from hushgraph.files.formats import ColumnChoice
+from hushgraph.files.text import MOST_UNPACKED, UNPACKED_FREELY, all_bytes
+from hushgraph.graphs import MAX_NODES, EdgeTable, affinities, column_of, label_kind
+
+_BARE_NODES, _NODES_PER_EDGE = 1_000_000, 100
+NO_ARRAY = (OSError, ValueError, EOFError, LookupError, TypeError, AttributeError, RuntimeError, OverflowError, MemoryError,
+            SyntaxError, zlib.error, zipfile.BadZipFile)  # fmt: skip  # what unpacking damaged arrays raises
+
+
+# ---- npz ------------------------------------------------------------------------------------------------------------
+
+
+def read_npz(path: Path, *, weight: ColumnChoice, distance: ColumnChoice) -> EdgeTable:
+    """Return the edges of an .npz file that `write_graph` or scipy.sparse.save_npz wrote."""
+    arrays = _arrays(path)
+    if {"edges", "n"} <= arrays.keys():
+        return _our_table(path, arrays, weight, distance)
+    if {"format", "shape", "data"} <= arrays.keys():
+        return _scipy_table(path, arrays, weight, distance)
+    msg = f"{path} must hold edges and n, or a matrix saved by scipy.sparse.save_npz; it holds {sorted(arrays)[:20]}"
+    raise InputError(msg)
+
+
+def _arrays(path: Path) -> dict[str, np.ndarray]:
+    content = all_bytes(path) if path.name.lower().endswith(".gz") else path.open("rb")
+    arrays, fault = {}, ""
+    with content:
+        try:
+            with zipfile.ZipFile(content) as packed:
+                members = [member for member in packed.infolist() if member.filename.endswith(".npy")]
+                size = content.seek(0, 2)
+                if sum(member.file_size for member in members) > UNPACKED_FREELY + MOST_UNPACKED * size:
+                    fault = f"{path} unpacks to more than {MOST_UNPACKED} times its size, which no graph does"
+                else:
+                    arrays = {member.filename[:-4]: array_of(packed.read(member)) for member in members}
+        except NO_ARRAY:
+            fault = f"{path} cannot be read: it is truncated, damaged or no .npz file; copy or download it again"
+    if fault:
+        raise InputError(fault)
+    return arrays
+
+
+def array_of(content: bytes) -> np.ndarray:
+    """Return the array of an .npy file; a shape that does not fit the bytes, and any other fault, is one of NO_ARRAY."""
+    version = content[6:8]
+    if not content.startswith(b"\x93NUMPY") or version not in (b"\x01\x00", b"\x02\x00", b"\x03\x00"):
+        raise ValueError
+    start = 10 if version == b"\x01\x00" else 12
+    end = start + int.from_bytes(content[8:start], "little")
+    if end > min(len(content), 10_000):
+        raise ValueError
+    header = ast.literal_eval(content[start:end].decode())
+    dtype, shape = np.lib.format.descr_to_dtype(header["descr"]), tuple(map(operator.index, header["shape"]))
+    count = int(np.prod(shape, dtype=object))
+    if dtype.hasobject or dtype.itemsize == 0 or min(shape, default=0) < 0 or count * dtype.itemsize != len(content) - end:
+        raise ValueError
+    values = np.frombuffer(content, dtype=dtype, count=count, offset=end)
+    return values.reshape(shape, order="F" if header["fortran_order"] else "C")
+
+
+def _our_table(path: Path, arrays: dict[str, np.ndarray], weight: ColumnChoice, distance: ColumnChoice) -> EdgeTable:
+    pairs, n = arrays["edges"], arrays["n"]
+    if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.dtype.kind not in "iu" or n.shape != () or n.dtype.kind not in "iu":
+        msg = f"{path} must hold edges, (m, 2) integers, and n, an integer; got {shown(pairs)} and {shown(n)}"
+        raise InputError(msg)
+    names = [name for name, values in arrays.items() if values.shape == (len(pairs),) and name not in ("labels", "edges", "coords")]
+    if weight is None and distance is None and "weights" in arrays:
+        weight = "weights"
+    value, is_distance = column_of(names, weight, distance, path)
+    labels = arrays.get("labels")
+    if labels is not None and (labels.ndim != 1 or labels.dtype.kind not in "iuU"):
+        msg = f"labels in {path} must be a row of integers or of text; got {shown(labels)} of dtype {labels.dtype}"
+        raise InputError(msg)
+    crs = "" if "crs" not in arrays else str(arrays["crs"].item() if arrays["crs"].size == 1 else "?")
+    if crs not in ("", "None", "lonlat"):
+        msg = f"crs in {path} must be 'lonlat', or not be there; got {shown(crs)}"
+        raise InputError(msg)
+    return _table(path, pairs, int(n), arrays.get(value) if value else None, value, is_distance, coords=arrays.get("coords"),
+                  crs="lonlat" if crs == "lonlat" else None, labels=labels)  # fmt: skip
+
+
+def _scipy_table(path: Path, arrays: dict[str, np.ndarray], weight: ColumnChoice, distance: ColumnChoice) -> EdgeTable:
+    kind = arrays["format"].item() if arrays["format"].size == 1 else ""
+    kind = kind.decode(errors="replace") if isinstance(kind, bytes) else kind
+    value, is_distance = column_of(["weight"], weight, distance, path)
+    matrix = None
+    try:
+        shape = tuple(int(side) for side in arrays["shape"])
+        if kind in ("csr", "csc") and len(shape) == 2 and max(shape) <= _BARE_NODES + _NODES_PER_EDGE * arrays["data"].size:
+            form = sparse.csr_array if kind == "csr" else sparse.csc_array
+            matrix = form((arrays["data"], arrays["indices"], arrays["indptr"]), shape=shape)
+            matrix.check_format(full_check=True)
+        elif kind == "coo" and len(shape) == 2:
+            ends = [arrays[name] for name in (("row", "col") if "row" in arrays else ("coords_0", "coords_1"))]
+            matrix = sparse.coo_array((arrays["data"], tuple(ends)), shape=shape)
+    except (ValueError, TypeError, KeyError, IndexError, OverflowError):
+        matrix = None
+    if matrix is None or matrix.shape[0] != matrix.shape[1] or matrix.dtype.kind not in "fiub":
+        msg = f"{path} must hold a whole square matrix of real numbers in the format csr, csc or coo; got {shown(kind)}"
+        raise InputError(msg)
+    entries = matrix.tocoo()
+    pairs = np.stack(entries.coords, axis=1).astype(np.int64)
+    values = entries.data.astype(np.float64)
+    if value is None:
+        pairs, values = pairs[values != 0], None
+    return _table(path, pairs, matrix.shape[0], values, value, is_distance)
+
+
+def _table(
+    path: Path,
+    pairs: np.ndarray,
+    n: int,
+    values: np.ndarray | None,
+    value: str | None,
+    is_distance: bool,
+    *,
+    coords: np.ndarray | None = None,
+    crs: str | None = None,
+    labels: np.ndarray | None = None,
+) -> EdgeTable:
+    """Return a checked table; errors name the file instead of the array."""
+    known = max([len(part) for part in (coords, labels) if part is not None and part.ndim], default=0)
+    if not 0 <= n <= min(MAX_NODES, max(known, _BARE_NODES + _NODES_PER_EDGE * len(pairs))):
+        msg = f"{path} states {n} nodes, which cannot be, or is far too many for {len(pairs)} edges"
+        raise InputError(msg)
+    if len(pairs) and (pairs.min() < 0 or pairs.max() >= n):
+        msg = f"{path} has edges to nodes that are not 0 to {n - 1}"
+        raise InputError(msg)
+    for name, part in (("weights", values), ("coords", coords)):
+        if part is not None and part.dtype.kind not in "fiub":
+            msg = f"{name} in {path} must be real numbers; got dtype {part.dtype}"
+            raise InputError(msg)
+    pairs = pairs.astype(np.int64)
+    return EdgeTable(pairs, n, affinities(values, value, pairs, is_distance=is_distance), coords, crs, labels)
+
+
+def write_npz(file: BinaryIO, table: EdgeTable) -> None:
+    """Write `edges`, `n`, and weights, coordinates and labels if there are any, packed."""
+    label_kind(table.labels, ".npz")
+    arrays: dict[str, Any] = {"edges": table.pairs, "n": np.int64(table.n), "weights": table.weights, "coords": table.coords}
+    arrays |= {"labels": table.labels, "crs": None if table.crs is None else np.array(table.crs)}
+    content = io.BytesIO()  # a packed file cannot be rewound, and zip does
+    np.savez_compressed(content, **{name: values for name, values in arrays.items() if values is not None})
+    file.write(content.getbuffer())

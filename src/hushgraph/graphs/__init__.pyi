@@ -1,0 +1,89 @@
+from .cache import (
+    Cache as Cache,
+)
+from .clusters import (
+    block_partition as block_partition,
+)
+from .construction import (
+    MAX_NODES as MAX_NODES,
+    MERGING as MERGING,
+    Duplicates as Duplicates,
+    affinities as affinities,
+    check_all_given as check_all_given,
+    checked_nodes as checked_nodes,
+    checked_weights as checked_weights,
+    symmetric_rows as symmetric_rows,
+)
+from .edge_table import (
+    COORDS_HINT as COORDS_HINT,
+    ENDS as ENDS,
+    LABELS_HINT as LABELS_HINT,
+    PLACES as PLACES,
+    WEIGHT_HINT as WEIGHT_HINT,
+    EdgeTable as EdgeTable,
+    checked_value as checked_value,
+    column_of as column_of,
+    is_integer as is_integer,
+    is_lonlat as is_lonlat,
+    label_kind as label_kind,
+    labels_of as labels_of,
+    numbered as numbered,
+    text_labels as text_labels,
+)
+from .graph import (
+    Graph as Graph,
+    LaplacianKind as LaplacianKind,
+    checked_graph as checked_graph,
+)
+from .graph_export import (
+    signal_columns as signal_columns,
+    to_geopandas as to_geopandas,
+    to_igraph as to_igraph,
+    to_networkx as to_networkx,
+    to_pyg as to_pyg,
+    to_scipy as to_scipy,
+    upper_edges as upper_edges,
+)
+from .graph_import import (
+    pyg_signals as pyg_signals,
+)
+from .labels import (
+    by_label as by_label,
+    in_form_of as in_form_of,
+    in_node_order as in_node_order,
+    is_labelled as is_labelled,
+    labels_and_values as labels_and_values,
+    node_names as node_names,
+    pandas_module as pandas_module,
+)
+from .noisy import (
+    Noisy as Noisy,
+    refuse_release as refuse_release,
+)
+from .orders import (
+    depth_first_order as depth_first_order,
+)
+from .protocols import (
+    GraphLike as GraphLike,
+)
+from .spectrum import (
+    PRODUCTS as PRODUCTS,
+    REACH as REACH,
+    Spectrum as Spectrum,
+    largest_eigenvalue as largest_eigenvalue,
+    proven_bound as proven_bound,
+    signless_quotients as signless_quotients,
+)
+
+__all__ = [
+    "Graph",
+    "Noisy",
+    "to_networkx",
+    "to_igraph",
+    "to_scipy",
+    "to_geopandas",
+    "to_pyg",
+    "pyg_signals",
+    "block_partition",
+    "depth_first_order",
+]

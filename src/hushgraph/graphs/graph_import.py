@@ -1,0 +1,268 @@
+"""Import of graphs from other packages: networkx and OSMnx, igraph, GeoPandas, PyTorch Geometric.
+
+Each function returns an `EdgeTable`; `Graph.from_networkx` and the like make a graph of it. Both directions of an edge are one edge,
+parallel edges are one edge, self-loops are dropped. A graph that `graph_export` made carries hints as attributes, so that it comes back
+unchanged: its weights are affinities, its labels were text or integers or none, its places have two or three coordinates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse import csgraph
+
+from hushgraph._errors import InputError, InputTypeError
+from hushgraph._extras import extra
+from hushgraph._validation import checked_number, is_number
+from hushgraph.graphs.construction import affinities, label_array, one_of
+from hushgraph.graphs.edge_table import COORDS_HINT, ENDS, LABELS_HINT, WEIGHT_HINT, EdgeTable, is_integer, is_lonlat
+
+USUAL_AXES = "x", "y"  # default names of the node attributes with the coordinates
+
+
+def networkx_edges(G: Any, *, weight: Any, distance: Any, coords: Any, crs: str | None) -> EdgeTable:
+    """Return the edges of a networkx graph; node names become labels, and its attribute "crs", which OSMnx sets, is respected."""
+    if not (hasattr(G, "nodes") and hasattr(G, "adj")):
+        msg = f"from_networkx needs a networkx graph; got {type(G).__name__}"
+        raise InputTypeError(msg)
+    names, hints = list(G.nodes), G.graph
+    position, nodes = {name: i for i, name in enumerate(names)}, [G.nodes[name] for name in names]
+    pairs = np.array([(position[u], position[v]) for u, v in G.edges()], dtype=np.int64).reshape(-1, 2)
+    attribute = _edge_attribute(hints, weight, distance)
+    values = None
+    if attribute is not None:
+        values = _without_text(f"edge attribute {attribute!r}", [value for *_, value in G.edges(data=attribute)])
+    axes = _axes(hints, coords)
+    has_places = len(axes) > 0 and len(nodes) > 0 and all(key in node for node in nodes for key in axes)
+    places = _places({key: [node[key] for node in nodes] for key in axes}) if has_places else None
+    weights = affinities(values, attribute, pairs, is_distance=distance is not None)
+    labels = _labels(_names_of_igraph(nodes, hints) or names, hints)
+    return EdgeTable(pairs, len(names), weights, places, _crs(hints, crs, places), labels)
+
+
+def _names_of_igraph(nodes: list[dict], hints: Mapping) -> list | None:
+    """Return the names of a hushgraph graph that igraph turned into a networkx graph: igraph numbers the nodes and stores names as data."""
+    kind = hints.get(LABELS_HINT)
+    if kind not in ("int", "text") or not all("_igraph_index" in node for node in nodes):
+        return None
+    every = ([node.get(key) for node in nodes] for key in ("name", "id"))
+    fitting = (names for names in every if all(isinstance(name, str) if kind == "text" else _is_whole(name) for name in names))
+    return next((names for names in fitting if len(set(names)) == len(nodes)), None)
+
+
+def _edge_attribute(hints: Mapping, weight: Any, distance: Any) -> Any:
+    """Return the edge attribute that the caller names, or that the hints of a hushgraph graph name; None for weight=False."""
+    named = one_of(weight=None if weight is False else weight, distance=distance)
+    return hints.get(WEIGHT_HINT) if named is None and weight is not False else named
+
+
+def _axes(hints: Mapping, coords: Any) -> tuple:
+    """Return the names of the node attributes that are coordinates."""
+    if coords is None:
+        return ()
+    return tuple(hints[COORDS_HINT].split()) if coords is USUAL_AXES and COORDS_HINT in hints else tuple(coords)
+
+
+def _places(columns: dict[str, list]) -> np.ndarray:
+    return np.stack([np.array(_without_text(f"node attribute {key!r}", values)) for key, values in columns.items()], axis=1)
+
+
+def _crs(hints: Mapping, crs: str | None, places: Any) -> str | None:
+    """Return the crs that the caller names, or that of the source."""
+    return "lonlat" if crs is None and places is not None and is_lonlat(hints.get("crs")) else crs
+
+
+def _labels(names: list, hints: Mapping) -> np.ndarray | None:
+    """Return names of nodes as labels; those of a hushgraph graph as they were before a file or a package turned them into text or floats."""
+    kind = hints.get(LABELS_HINT)
+    if kind in ("int", "none") and all(_is_whole(name) for name in names):
+        names = [int(name) for name in names]
+    numbers = range(len(names))
+    unnamed = kind == "none" and names in (list(numbers), [f"n{k}" for k in numbers])  # igraph numbers nodes n0, n1, ... in files
+    return None if unnamed else label_array(names)
+
+
+def _is_whole(name: object) -> bool:
+    """Return whether a name is an integer, as a number or as text."""
+    return isinstance(name, int) or (isinstance(name, str) and is_integer(name)) or (isinstance(name, float) and name.is_integer())
+
+
+def _without_text(name: str, values: list) -> list:
+    """Return values with text turned into numbers, which networkx needs for files of OSMnx; other values stay."""
+    try:
+        return [float(value) if isinstance(value, str) else value for value in values]
+    except ValueError:
+        wrong = sum(isinstance(value, str) and not is_number(value) for value in values)
+    hint = "name another attribute, or turn them into numbers first"
+    raise InputError.about(argument=name, expected=f"numbers; {wrong} of {len(values)} are other text", hint=hint)
+
+
+def igraph_edges(g: Any, *, weight: Any, distance: Any, coords: Any, crs: str | None) -> EdgeTable:
+    """Return the edges of an igraph graph; vertex names become labels.
+
+    The names of a hushgraph graph that came through networkx or GraphML are in the attributes "_nx_name" or "id".
+    """
+    if not (hasattr(g, "get_edgelist") and hasattr(g, "vs")):
+        msg = f"from_igraph needs an igraph.Graph; got {type(g).__name__}"
+        raise InputTypeError(msg)
+    pairs, hints = np.array(g.get_edgelist(), dtype=np.int64).reshape(-1, 2), {name: g[name] for name in g.attributes()}
+    attribute = _edge_attribute(hints, weight, distance)
+    if attribute is not None and attribute not in g.es.attributes():
+        msg = f"the edges have no attribute {attribute!r}; they have {g.es.attributes()}"
+        raise InputError(msg)
+    values = None if attribute is None else _without_text(f"edge attribute {attribute!r}", g.es[attribute])
+    known, places = g.vs.attributes(), coords
+    if coords is not None and all(isinstance(part, str) for part in coords):
+        axes = _axes(hints, coords)
+        given = {key: g.vs[key] for key in axes if key in known}
+        whole = len(given) == len(axes) and g.vcount() and not any(value is None for values in given.values() for value in values)
+        places = _places(given) if whole else None
+    attributes = ("_nx_name", "name", "id") if LABELS_HINT in hints else ("name",)
+    name = next(
+        (name for name in attributes if name in known and (name != "_nx_name" or g.vs[name] != list(range(g.vcount())))), None
+    )
+    weights = affinities(values, attribute, pairs, is_distance=distance is not None)
+    labels = None if name is None else _labels(g.vs[name], hints)
+    return EdgeTable(pairs, g.vcount(), weights, places, _crs(hints, crs, places), labels)
+
+
+def geopandas_edges(edges: Any, *, nodes: Any, weight: Any, distance: Any, tolerance: float) -> EdgeTable:
+    """Return the edges of GeoDataFrames; nodes are those given, or the ends of the lines in the order in which they first occur."""
+    if not (hasattr(edges, "geometry") and hasattr(edges, "crs") and hasattr(edges, "columns")):
+        msg = f"from_geopandas needs a GeoDataFrame of lines; got {type(edges).__name__}"
+        raise InputTypeError(msg)
+    if nodes is not None:
+        return _geopandas_tables(nodes, edges, weight, distance)
+    shapely = extra("shapely", name="geopandas", purpose="reading lines")
+    tolerance = checked_number("tolerance", tolerance, "a distance of at least 0, in the unit of the coordinates", least=0)
+    lines = np.asarray(edges.geometry.array)
+    wrong = shapely.get_type_id(lines) != 1  # -1: no geometry, 1: LineString
+    if (wrong | shapely.is_empty(lines)).any():
+        row = int((wrong | shapely.is_empty(lines)).argmax())
+        msg = f"row {row} of the lines is no LineString, or an empty one; explode() MultiLineStrings and drop rows without geometry"
+        raise InputError(msg)
+    ends = np.stack([shapely.get_coordinates(shapely.get_point(lines, end)) for end in (0, -1)], axis=1).reshape(-1, 2)
+    number, places = _snapped(ends, tolerance)
+    pairs = number.reshape(-1, 2)
+    attribute = _edge_attribute(edges.attrs, weight, distance)
+    lonlat = is_lonlat(edges.crs)
+    values = None if attribute is None else _line_values(edges, shapely, attribute, lonlat)
+    weights = affinities(values, attribute, pairs, is_distance=distance is not None)
+    return EdgeTable(pairs, len(places), weights, places, "lonlat" if lonlat else None)
+
+
+def _geopandas_tables(nodes: Any, edges: Any, weight: Any, distance: Any) -> EdgeTable:
+    """Return the edges of points with labels as their index, and edges that name two of them in columns or levels of their index."""
+    shapely = extra("shapely", name="geopandas", purpose="reading points")
+    if (
+        not (hasattr(nodes, "geometry") and hasattr(nodes, "crs"))
+        or (shapely.get_type_id(np.asarray(nodes.geometry.array)) != 0).any()
+    ):
+        msg = "nodes must be a GeoDataFrame of points with the labels of the nodes as its index, as to_geopandas and OSMnx make it"
+        raise InputTypeError(msg)
+    flat = edges.reset_index()
+    ends = next((pair for pair in ENDS if set(pair) <= set(flat.columns)), None)
+    if ends is None:
+        msg = f"with nodes=, the edges need two columns, or levels of their index, that name nodes: {' or '.join(map(' and '.join, ENDS))}"
+        raise InputError(msg)
+    names = nodes.index.tolist()
+    position = {name: i for i, name in enumerate(names)}
+    absent = sum(name not in position for end in ends for name in flat[end].tolist())
+    if absent:
+        msg = f"{absent} ends of edges are no nodes: each must be in the index of nodes=; drop these edges, or give all nodes"
+        raise InputError(msg)
+    pairs = np.array([[position[name] for name in flat[end].tolist()] for end in ends], dtype=np.int64).T.reshape(-1, 2)
+    attribute, lonlat = _edge_attribute(edges.attrs, weight, distance), is_lonlat(nodes.crs)
+    values = None if attribute is None else _line_values(edges, shapely, attribute, lonlat)
+    weights = affinities(values, attribute, pairs, is_distance=distance is not None)
+    places = shapely.get_coordinates(np.asarray(nodes.geometry.array), include_z=bool(nodes.geometry.has_z.all() and len(nodes)))
+    return EdgeTable(pairs, len(names), weights, places, "lonlat" if lonlat else None, _labels(names, edges.attrs))
+
+
+def _line_values(edges: Any, shapely: Any, attribute: Any, lonlat: bool) -> Any:
+    """Return the column of that name, or the lengths of the lines."""
+    if attribute == "geometry" and lonlat:
+        msg = "lengths in degrees mean nothing; project the lines first (to_crs), or name a column with lengths"
+        raise InputError(msg)
+    if attribute == "geometry":
+        return shapely.length(np.asarray(edges.geometry.array))
+    if attribute not in edges.columns:
+        msg = f"the lines have no column {attribute!r}; they have {list(edges.columns)}; 'geometry' takes the lengths of the lines"
+        raise InputError(msg)
+    return edges[attribute].to_numpy()
+
+
+def _snapped(ends: np.ndarray, tolerance: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return (node of each end, places of the nodes); ends that a chain of steps of at most `tolerance` joins are one node."""
+    if not np.isfinite(ends).all():
+        msg = f"the ends of the lines must be finite; {int((~np.isfinite(ends)).any(axis=1).sum())} are not"
+        raise InputError(msg)
+    places, number = np.unique(ends + 0.0, axis=0, return_inverse=True)  # + 0.0: -0 and 0 are one place
+    number = number.ravel()
+    if tolerance > 0 and len(places):
+        from scipy.spatial import cKDTree  # slow to load, and seldom needed
+
+        near = cKDTree(places).query_pairs(tolerance, output_type="ndarray")
+        joined = sparse.coo_array((np.ones(len(near)), (near[:, 0], near[:, 1])), shape=(len(places), len(places)))
+        number = csgraph.connected_components(joined, directed=False)[1][number]
+    _, first, group = np.unique(number, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order))
+    return rank[group.ravel()], ends[first[order]]
+
+
+def pyg_edges(data: Any, *, weight: Any, distance: Any, crs: str | None) -> EdgeTable:
+    """Return the edges of PyTorch Geometric data; `pos` becomes the coordinates."""
+    if not hasattr(data, "edge_index"):
+        msg = f"from_pyg needs a torch_geometric.data.Data; got {type(data).__name__}"
+        raise InputTypeError(msg)
+    index = np.empty((2, 0), dtype=np.int64) if data.edge_index is None else _numpy(data.edge_index)
+    if index.ndim != 2 or index.shape[0] != 2 or index.dtype.kind not in "iu":
+        got = f"shape {index.shape} and dtype {index.dtype}"
+        raise InputError.about(argument="edge_index", expected="(2, m) integers", got=got)
+    places = _numpy(data.pos) if getattr(data, "pos", None) is not None else None
+    n = getattr(data, "num_nodes", None)
+    n = n if n is not None else (len(places) if places is not None else int(index.max(initial=-1)) + 1)
+    attribute = _edge_attribute({WEIGHT_HINT: getattr(data, WEIGHT_HINT, None)}, weight, distance)
+    values = None if attribute is None else getattr(data, attribute, None)
+    if attribute is not None and values is None:
+        msg = f"the data has no {attribute!r}; name 'edge_weight', 'edge_attr' or another attribute with one number per edge"
+        raise InputError(msg)
+    values = None if values is None else _numpy(values)
+    if values is not None and values.size != index.shape[1]:
+        msg = f"{attribute!r} must hold one number per edge: expected ({index.shape[1]},), got {values.shape}"
+        raise InputError(msg)
+    pairs = index.T.astype(np.int64)
+    weights = affinities(None if values is None else values.ravel(), attribute, pairs, is_distance=distance is not None)
+    return EdgeTable(pairs, n, weights, places, _crs({"crs": getattr(data, "crs", None)}, crs, places))
+
+
+def pyg_signals(data: Any) -> np.ndarray:
+    """Return the node features `x` of PyTorch Geometric data as signals.
+
+    Parameters
+    ----------
+    data : torch_geometric.data.Data
+        Data with node features `x`.
+
+    Returns
+    -------
+    numpy.ndarray
+        Signals in columns, shape (n, m), in node order.
+    """
+    if getattr(data, "x", None) is None:
+        msg = "the data has no node features x; signals are its columns"
+        raise InputError(msg)
+    values = _numpy(data.x)
+    return values.reshape(len(values), -1).astype(np.float64)
+
+
+def _numpy(tensor: Any) -> np.ndarray:
+    """Return a tensor of PyTorch, or an array, as a NumPy array."""
+    for step in ("detach", "cpu", "numpy"):
+        tensor = getattr(tensor, step)() if hasattr(tensor, step) else tensor
+    return np.asarray(tensor)

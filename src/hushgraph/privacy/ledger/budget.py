@@ -1,0 +1,611 @@
+"""The ledger: one file is one budget for one data set, unit and adjacency; a release is charged here before any noise is drawn.
+
+Releases add up as mu^2 = sum Delta_i^2 / sigma_i^2 (each term rounded up), and together they may cost at most the budget:
+
+    composed_delta(mu^2, budget epsilon) <= budget delta                                    (see calibration.py)
+
+Whoever asks for a release may choose its sigma, and the question itself, after seeing the earlier ones. Composition theorems for
+mechanisms fixed in advance do not cover that; a privacy filter does. Smith and Thakurta, "Fully adaptive composition for Gaussian
+differential privacy" (2022), prove it for Gaussian differential privacy: as long as no release is made that would bring sum mu_i^2
+above mu^2, with each mu_i chosen from the earlier outputs, all of them together are mu-GDP, the same mu as without adaptivity. The
+refusal in `charge` is that filter, and a mu-GDP mechanism is (epsilon, delta)-private exactly as the formula above says.
+
+A charge is durable before `charge` returns: a crash afterwards costs budget, never privacy. Entries form a chain (chain.py), which
+shows what was edited or rolled back. A charge holds all that the certificate will claim; after the draw a second entry binds the
+SHA-256 of the noisy values to it. Nothing private is kept: no counts, only what certificates say anyway.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sqlite3
+import threading
+import warnings
+from contextlib import suppress
+from dataclasses import InitVar, dataclass, field
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hushgraph._errors import InputError, InputTypeError, Reference, Sentence, argument
+from hushgraph._validation import checked_number, checked_sigma, shown
+from hushgraph.privacy.calibration import checked_delta, composed_delta
+from hushgraph.privacy.certificate import stamped_certificate, values_digest
+from hushgraph.privacy.guarantee import checked_guarantee
+from hushgraph.privacy.ledger.chain import (
+    FORMAT,
+    BudgetExceeded,
+    LedgerError,
+    LedgerSnapshot,
+    LedgerTampered,
+    check_heads,
+    checked_identity,
+    checked_sensitivity,
+    next_entry,
+    read_entry,
+    total_after,
+    verified_snapshot,
+)
+from hushgraph.privacy.ledger.file import SCHEMA, new_file, rows_of, transaction
+from hushgraph.privacy.ledger.witness import check_names, check_path, remember, seen_heads
+from hushgraph.privacy.sensitivity import Adjacency, checked_neighbouring
+from hushgraph.privacy.verification import Record, certificate_checks, ledger_checks, words_check
+
+__all__ = ["BudgetExceeded", "Charge", "Ledger", "LedgerError", "LedgerSnapshot", "LedgerTampered"]
+_MOST = 1e6  # epsilon: beyond it nothing is private, and numbers overflow
+_CREATOR = object()  # known to Ledger.charge alone
+
+
+# ---- one charge, one draw -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Charge:
+    """Permission to draw noise once, made by `Ledger.charge` only; it cannot be copied, pickled or used after a fork."""
+
+    state: LedgerSnapshot = field(repr=False)  # the ledger right after the charge
+    sensitivity_squared: Fraction
+    sigma: float
+    epsilon: float
+    delta: float
+    creator: InitVar[object]
+    _spent: threading.Lock = field(init=False, repr=False, default_factory=threading.Lock)  # taken once, never given back
+    _bound: threading.Lock = field(init=False, repr=False, default_factory=threading.Lock)  # likewise
+    _process: int = field(init=False, repr=False, default_factory=os.getpid)
+
+    def __post_init__(self, creator: object) -> None:
+        if creator is not _CREATOR:
+            msg = "a Charge is made by ledger.charge(...) only, which pays for it"
+            raise LedgerError(msg)
+
+    @property
+    def entry(self) -> int:
+        """Number of the charge's entry in the ledger."""
+        return self.state.entry
+
+    @property
+    def head(self) -> str:
+        """Hash of the charge's entry."""
+        return self.state.head
+
+    @property
+    def identity(self) -> str:
+        """Identity of the ledger."""
+        return self.state.identity
+
+    @property
+    def stamp(self) -> dict[str, Any]:
+        """Which budget was charged, and how it stood then: the certificate's "ledger"."""
+        names = ("identity", "dataset", "entry", "head", "replaces")
+        return {name: getattr(self.state, name) for name in names} | {"budget": self.state.budget()}
+
+    def spend(self) -> None:
+        """Use the charge up, right before the noise is drawn; an error from the second call on."""
+        if os.getpid() != self._process or not self._spent.acquire(blocking=False):
+            msg = f"one charge, one draw: entry {self.entry} was spent, or belongs to another process; charge the ledger again"
+            raise LedgerError(msg)
+
+    def check_drawn(self) -> None:
+        """Use the right to one map up, right before the values are bound to the charge; an error before the draw, and from the second call on."""
+        if not self._spent.locked() or not self._bound.acquire(blocking=False):
+            msg = f"one charge, one map: entry {self.entry} was not drawn for, or has its map already"
+            raise LedgerError(msg)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        msg = "one charge, one draw: a Charge cannot be copied or pickled; draw the noise here, and send the noisy values"
+        raise LedgerError(msg)
+
+
+# ---- the ledger -----------------------------------------------------------------------------------------------------
+
+
+def _insert(connection: sqlite3.Connection, key: bytes | None, snapshot: LedgerSnapshot | None, **fields: Any) -> LedgerSnapshot:
+    """Write one more entry, in a transaction that verified the ones before, and return the snapshot with it."""
+    text, after = next_entry(snapshot, key, **fields)
+    connection.execute("INSERT INTO entries VALUES (?, ?, ?)", (after.entry, text, after.head))
+    return after
+
+
+class Ledger:
+    """A privacy budget in a file, shared safely by threads and processes; use `Ledger.create` once, then `Ledger.open`.
+
+    `epsilon`, `delta`, `period`, `spent`, `mu_squared`, `head` and the length are read from the file, and verified, each time. For
+    several of them take `ledger.snapshot()`, which reads the file once, or `ledger.last_snapshot`, which does not read it.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    snapshot : LedgerSnapshot
+        Its state.
+    key : bytes or None
+        Its secret key, if it has one.
+
+    Attributes
+    ----------
+    identity : str
+        32 hexadecimal digits that no other ledger has.
+    dataset, unit, adjacency : str
+        What is protected, as `create` was told.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> os.environ["HUSHGRAPH_STATE"] = folder.name  # this machine's memory of heads; ~/.local/state/hushgraph if not set
+    >>> ledger = Ledger.create(
+    ...     f"{folder.name}/budget.db", dataset="taxis", unit="passenger", adjacency="add-remove", epsilon=1, delta=1e-6
+    ... )
+    >>> charge = ledger.charge(sensitivity_squared=4, sigma=16.2, epsilon=0.5, delta=1e-6)
+    >>> ledger
+    Ledger('budget.db', dataset='taxis', unit='passenger', adjacency='add-remove', spent=0.4972, budget=(1.0, 1e-06))
+    >>> round(ledger.remaining(), 3)
+    0.843
+    >>> del os.environ["HUSHGRAPH_STATE"]
+    >>> folder.cleanup()
+    """
+
+    def __init__(self, path: Path, snapshot: LedgerSnapshot, *, key: bytes | None) -> None:
+        self.path, self.identity = path, snapshot.identity
+        self.dataset, self.unit, self.adjacency = snapshot.dataset, snapshot.unit, snapshot.adjacency
+        self._key, self._last, self._warned = key, snapshot, False
+
+    @classmethod
+    def create(
+        cls,
+        path: str | os.PathLike,
+        *,
+        dataset: str,
+        unit: str,
+        adjacency: Adjacency,
+        epsilon: float,
+        delta: float,
+        period: str | None = None,
+        key: bytes | None = None,
+        replaces: str | None = None,
+        weak_guarantee: bool = False,
+    ) -> Ledger:
+        """Create the file of a new ledger, with the whole budget left.
+
+        Parameters
+        ----------
+        path : path
+            A file that does not exist, in a folder that does.
+        dataset, unit : str
+            What is protected: "taxis", "passenger", say. Public.
+        adjacency : {"add-remove", "change-one"}
+            What neighbouring data sets are.
+        epsilon, delta : float
+            The budget: all releases of a period are together (epsilon, delta)-differentially private; delta is at most 1/1000.
+        period : str, optional
+            Name of the time the budget is for; `renew` starts another one.
+        key : bytes, optional
+            At least 16 secret bytes, kept outside the file: without them nobody can make a chain that verifies.
+        replaces : str, optional
+            Identity of the ledger that this one takes the place of. Needed where this machine has seen a ledger with spending at the
+            path, or for the same data set, unit and adjacency: the same people get a second budget, which is recorded for everyone to see.
+        weak_guarantee : bool
+            Needed for an epsilon above 10, which protects nobody in practice.
+
+        Returns
+        -------
+        Ledger
+            The new ledger.
+
+        Raises
+        ------
+        LedgerError
+            If the file exists, cannot be written, or would be a second budget for the same people.
+        """
+        path, key = _checked_path(path), _checked_key(key)
+        names = {"dataset": _checked_name("dataset", dataset), "unit": _checked_name("unit", unit)}
+        names["adjacency"] = checked_neighbouring(adjacency)
+        budget = _checked_budget(epsilon, delta, weak_guarantee)
+        period = None if period is None else _checked_name("period", period)
+        replaces = None if replaces is None else checked_identity("replaces", replaces)
+        if not path.exists():  # which is refused below
+            check_names(**names, identity=None, replaces=(replaces,))
+            check_path(path, None, (replaces,))
+        origin = {"format": FORMAT, "identity": secrets.token_hex(16), "keyed": key is not None, "kind": "create", "note": None}
+        with new_file(path) as draft, transaction(draft, "IMMEDIATE", "nothing was created: ") as connection:
+            connection.execute(SCHEMA)
+            snapshot = _insert(connection, key, None, **origin, **names, **budget, period=period, replaces=replaces)
+        ledger = cls(path, snapshot, key=key)
+        ledger._remember(snapshot)
+        return ledger
+
+    @classmethod
+    def open(
+        cls,
+        path: str | os.PathLike,
+        *,
+        dataset: str | None = None,
+        unit: str | None = None,
+        adjacency: str | None = None,
+        key: bytes | None = None,
+        replaces: str | None = None,
+    ) -> Ledger:
+        """Open an existing ledger and verify it from its first entry on.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+        dataset, unit, adjacency : str, optional
+            Names that are given must be the stored ones.
+        key : bytes, optional
+            The secret bytes that the ledger was created with.
+        replaces : str, optional
+            Needed where this machine has seen another ledger with spending at the path, or for the same data set, unit and adjacency,
+            unless the ledger itself names that one: its identity, as the owner's word that it was replaced on purpose.
+
+        Returns
+        -------
+        Ledger
+            The ledger.
+
+        Raises
+        ------
+        LedgerError
+            If there is no ledger, or it is for something else.
+        LedgerTampered
+            If it was edited, rolled back or replaced.
+        """
+        path, key = _checked_path(path), _checked_key(key)
+        with transaction(path, "DEFERRED") as connection:
+            rows = rows_of(path, connection)
+            snapshot = verified_snapshot(path.name, rows, key=key, known=None)
+            check_heads(path.name, rows, seen_heads(snapshot.identity), "this machine")
+            replaced = (snapshot.replaces, None if replaces is None else checked_identity("replaces", replaces))
+            check_path(path, snapshot.identity, replaced)
+            check_names(snapshot.dataset, snapshot.unit, snapshot.adjacency, snapshot.identity, replaced)
+        for name, given in (("dataset", dataset), ("unit", unit), ("adjacency", adjacency)):
+            stored = getattr(snapshot, name)
+            if given is not None and given != stored:
+                msg = "the ledger {} is for {}{!r}; got {}; open the ledger that was made for it"
+                raise LedgerError(Sentence(msg, path.name, Reference(f"{name}="), stored, shown(given)))
+        ledger = cls(path, snapshot, key=key)
+        with suppress(OSError, RuntimeError):  # a charge would warn
+            remember(snapshot, path)
+        return ledger
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        if self._key is not None:
+            msg = "a ledger with a key is not pickled, since the key would go along; open it again: Ledger.open(path, key=...)"
+            raise InputTypeError(msg)
+        return super().__reduce_ex__(protocol)
+
+    def charge(
+        self,
+        *,
+        sensitivity_squared: int | Fraction,
+        sigma: float,
+        epsilon: float,
+        delta: float,
+        note: str | None = None,
+        claims: dict[str, Any] | None = None,
+    ) -> Charge:
+        """Pay for one release before its noise is drawn.
+
+        Parameters
+        ----------
+        sensitivity_squared : int or Fraction
+            Square of the L2 sensitivity, exactly.
+        sigma : float
+            Standard deviation of the noise; mu^2 = sensitivity_squared / sigma^2 is what is charged.
+        epsilon, delta : float
+            What the release says of itself; sigma must be enough for it.
+        note : str, optional
+            For people. Public.
+        claims : dict, optional
+            What else the certificate will say, ready for JSON; `verify` compares it. Public.
+
+        Returns
+        -------
+        Charge
+            Permission to draw noise once.
+
+        Raises
+        ------
+        BudgetExceeded
+            If all releases together would cost more than the budget; nothing is charged.
+        LedgerError
+            If the file cannot be written or does not verify; nothing is charged.
+        """
+        squared, sigma = checked_sensitivity(sensitivity_squared), float(checked_sigma(sigma))
+        claim = {"epsilon": checked_number("epsilon", epsilon, "from 0 to 1e6", least=0, most=_MOST), "delta": checked_delta(delta)}
+        note = None if note is None else _checked_name("note", note)
+        alone = total_after(Decimal(0), squared, sigma)
+        if composed_delta(alone, claim["epsilon"]) > claim["delta"]:
+            msg = f"sigma = {sigma} is too small for epsilon = {epsilon}, delta = {delta}; use analytic_sigma(...)"
+            raise InputError(msg)
+        with transaction(self.path, "IMMEDIATE", "nothing was charged and nothing may be released: ") as connection:
+            snapshot, _ = self._current(connection)
+            check_names(self.dataset, self.unit, self.adjacency, self.identity, (snapshot.replaces,))
+            total = snapshot.total_with(squared, sigma)
+            cost = {"sensitivity_squared": str(squared), "sigma": sigma, "mu_squared": str(total)}
+            promise = {} if claims is None else {"claims": claims}
+            fields = {"kind": "charge", "period": snapshot.period, "note": note, **cost, **claim, **promise}
+            snapshot = _insert(connection, self._key, snapshot, **fields)
+        self._remember(snapshot)
+        return Charge(snapshot, squared, sigma, **claim, creator=_CREATOR)
+
+    def bind(self, charge: Charge, values: np.ndarray) -> None:
+        """Write the SHA-256 of the noisy values that a charge paid for, so that `verify` tells them from any others. Costs nothing.
+
+        The file was verified as a whole for the charge a moment ago, so only what was written since is read.
+
+        Parameters
+        ----------
+        charge : Charge
+            A charge of this ledger that was drawn for.
+        values : array
+            The noisy values.
+        """
+        charge.check_drawn()
+        paid, drawn = charge.state, {"of": charge.entry, "values_sha256": values_digest(values)}
+        with transaction(self.path, "IMMEDIATE", "the charge stands, and its map was not bound to it: ") as connection:
+            rows = rows_of(self.path, connection, since=paid.entry)
+            check_heads(self.path.name, rows, [(paid.entry, paid.head)], "this process", since=paid.entry)
+            snapshot = verified_snapshot(self.path.name, rows[1:], key=self._key, known=paid, tail=True)
+            snapshot = _insert(connection, self._key, snapshot, kind="draw", period=snapshot.period, note=None, **drawn)
+        self._remember(snapshot)
+
+    def renew(self, *, epsilon: float, delta: float, period: str, reason: str, weak_guarantee: bool = False) -> None:
+        """Start a new period with a new budget, nothing of it spent: a decision about people's privacy, kept with its reason.
+
+        Parameters
+        ----------
+        epsilon, delta : float
+            The new budget, as in `create`.
+        period : str
+            Name of the new time; no earlier period may have it.
+        reason : str
+            Why people may be asked for more of their privacy; kept for ever. Public.
+        weak_guarantee : bool
+            Needed for an epsilon above 10, which protects nobody in practice.
+        """
+        budget = _checked_budget(epsilon, delta, weak_guarantee)
+        period, reason = _checked_name("period", period), _checked_name("reason", reason)
+        with transaction(self.path, "IMMEDIATE", "nothing was renewed: ") as connection:
+            snapshot, _ = self._current(connection)
+            if period in snapshot.periods:
+                msg = f"the ledger {self.path.name} had a period {period!r} already; give the new one a name of its own"
+                raise LedgerError(msg)
+            snapshot = _insert(connection, self._key, snapshot, kind="renew", period=period, note=reason, **budget)
+        self._remember(snapshot)
+
+    def verify(self, *certificates: dict[str, Any] | str | os.PathLike) -> None:
+        """Read the whole file again; each certificate must say what the ledger says.
+
+        Everything that a certificate claims is compared: names, budget, bound, caps, rules, windows, graph, noise, its statement,
+        and the SHA-256 of its noisy values. `verify_release` tells what was compared, and compares the map itself too.
+
+        Parameters
+        ----------
+        *certificates : dict or path
+            A dict, or the path of a JSON file. A file must hold a whole certificate; a dict without "format" may hold a part of one.
+
+        Raises
+        ------
+        LedgerError
+            If the certificate is of another ledger.
+        LedgerTampered
+            If the ledger was edited, or a certificate says something else than the ledger.
+        """
+        snapshot, rows = self._read(afresh=True)
+        record = Record(self.path.name, rows) if certificates else None
+        for source in certificates:
+            certificate = stamped_certificate(source)
+            if certificate["ledger"]["identity"] != snapshot.identity:
+                stamp = shown(certificate["ledger"]["identity"])
+                msg = f"the certificate is of ledger {stamp}; {self.path.name} is ledger {snapshot.identity}; check the path"
+                raise LedgerError(msg)
+            assert record is not None
+            itself = certificate_checks(certificate) if "format" in certificate else [words_check(certificate)]
+            for check in [*ledger_checks(record, certificate), *itself]:
+                if check.holds is False:
+                    raise LedgerTampered(check.detail)
+
+    def rows(self) -> list[tuple]:
+        """Return the entries as they are in the file, after verifying all of them anew.
+
+        Returns
+        -------
+        list of tuple
+            Number, fields as JSON text, and hash of each entry.
+        """
+        return self._read(afresh=True)[1]
+
+    def snapshot(self) -> LedgerSnapshot:
+        """Return the state of the ledger, read from the file in one transaction and verified.
+
+        Returns
+        -------
+        LedgerSnapshot
+            Names, budget, period, spending, and number and hash of the last entry.
+        """
+        return self._read()[0]
+
+    @property
+    def last_snapshot(self) -> LedgerSnapshot:
+        """The ledger as this object last read or wrote it, its own last charge included; the file is not read."""
+        return self._last
+
+    def read(self) -> LedgerSnapshot:
+        """Return `snapshot()`; the old name.
+
+        Returns
+        -------
+        LedgerSnapshot
+            The state of the ledger.
+        """
+        _warn_renamed("read()", "snapshot()")
+        return self.snapshot()
+
+    @property
+    def seen(self) -> LedgerSnapshot:
+        """The old name of `last_snapshot`."""
+        _warn_renamed("seen", "last_snapshot")
+        return self.last_snapshot
+
+    @property
+    def keyed(self) -> bool:
+        """Whether the ledger has a key."""
+        return self._key is not None
+
+    def remaining(self, delta: float | None = None) -> float:
+        """Return the largest epsilon of one more analytic release, rounded down; 0 if none fits.
+
+        Parameters
+        ----------
+        delta : float, optional
+            delta of that release; the budget's by default.
+
+        Returns
+        -------
+        float
+            Its largest epsilon.
+        """
+        return self.snapshot().remaining(delta)
+
+    def entries(self) -> list[dict[str, Any]]:
+        """Return what was written, oldest first.
+
+        Returns
+        -------
+        list of dict
+            The fields of each entry; creation and renewals have the budget as epsilon and delta.
+        """
+        return [read_entry(fields, head) for _, fields, head in self._read()[1]]
+
+    def budget(self) -> dict[str, Any]:
+        """Return the budget and what is spent of it, read from the file in one transaction.
+
+        Returns
+        -------
+        dict
+            `epsilon`, `delta`, `period` and `spent`.
+        """
+        return self.snapshot().budget()
+
+    @property
+    def epsilon(self) -> float:
+        """The budget's epsilon."""
+        return self.snapshot().epsilon
+
+    @property
+    def delta(self) -> float:
+        """The budget's delta."""
+        return self.snapshot().delta
+
+    @property
+    def period(self) -> str | None:
+        """Name of the time the budget is for."""
+        return self.snapshot().period
+
+    @property
+    def spent(self) -> float:
+        """Epsilon, at the budget's delta, of all releases of this period together, rounded up."""
+        return self.snapshot().spent
+
+    @property
+    def mu_squared(self) -> Decimal:
+        """Sum of mu^2 over all releases of this period, rounded up."""
+        return self.snapshot().mu_squared
+
+    @property
+    def head(self) -> str:
+        """Hash of the last entry."""
+        return self.snapshot().head
+
+    def __len__(self) -> int:
+        return self.snapshot().entry
+
+    def __repr__(self) -> str:
+        last = self._last
+        names = f"{self.path.name!r}, dataset={self.dataset!r}, unit={self.unit!r}, adjacency={self.adjacency!r}"
+        return f"Ledger({names}, spent={last.spent:.6g}, budget=({last.epsilon}, {last.delta}))"
+
+    def _current(self, connection: sqlite3.Connection, *, afresh: bool = False) -> tuple[LedgerSnapshot, list[tuple]]:
+        """Return the file as it is now, in which everything must be that this object and this machine have seen."""
+        rows, last = rows_of(self.path, connection), self._last
+        check_heads(self.path.name, rows, [(last.entry, last.head)], "this process")
+        check_heads(self.path.name, rows, seen_heads(self.identity), "this machine")
+        return verified_snapshot(self.path.name, rows, key=self._key, known=None if afresh else last), rows
+
+    def _read(self, *, afresh: bool = False) -> tuple[LedgerSnapshot, list[tuple]]:
+        with transaction(self.path, "DEFERRED") as connection:
+            snapshot, rows = self._current(connection, afresh=afresh)
+        self._last = snapshot
+        return snapshot, rows
+
+    def _remember(self, snapshot: LedgerSnapshot) -> None:
+        """Remember a new entry, in this object and on this machine; the entry stands even if the machine cannot be written to."""
+        self._last = snapshot
+        try:
+            remember(snapshot, self.path)
+        except (OSError, RuntimeError) as error:
+            if not self._warned:
+                self._warned = True
+                msg = (
+                    f"this machine cannot remember the ledger's head ({error}), so rollbacks of {self.path.name} cannot be noticed "
+                    "on this machine; the entry stands; set HUSHGRAPH_STATE to a folder that can be written"
+                )
+                warnings.warn(msg, UserWarning, stacklevel=3)
+
+
+# ---- checks ---------------------------------------------------------------------------------------------------------
+
+
+def _checked_path(path: Any) -> Path:
+    if not isinstance(path, str | os.PathLike) or not os.fspath(path):
+        msg = f"path must be the path of a ledger file; got {shown(path)}"
+        raise InputError(msg)
+    return Path(path).absolute()
+
+
+def _checked_name(name: str, value: Any) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise InputError(Sentence("{} must be a text that is not empty; got {}", argument(name), shown(value)))
+    return value
+
+
+def _checked_key(key: Any) -> bytes | None:
+    if key is not None and not (isinstance(key, bytes) and len(key) >= 16):
+        msg = "{key} must be at least 16 secret bytes, as secrets.token_bytes(32) makes them, or None; got something else"
+        raise InputError(Sentence(msg))
+    return key
+
+
+def _checked_budget(epsilon: Any, delta: Any, weak_guarantee: bool) -> dict[str, float]:
+    epsilon, delta = checked_guarantee(epsilon, delta, weak_guarantee=weak_guarantee, most=_MOST)
+    return {"epsilon": epsilon, "delta": delta}
+
+
+def _warn_renamed(old: str, new: str) -> None:
+    warnings.warn(f"Ledger.{old} is called Ledger.{new} now; the old name will go in 0.3", DeprecationWarning, stacklevel=3)

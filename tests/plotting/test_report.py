@@ -1,0 +1,410 @@
+"""A report is one file that says what was done, asks nobody for anything, and holds nothing private."""
+
+import base64
+import hashlib
+import json
+import re
+import zlib
+from html.parser import HTMLParser
+from importlib.resources import files
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, strategies as st
+
+import hushgraph as hg
+from hushgraph.plotting.report.packing import STEPS_PER_EDGE, decimal_step, drawing_order, pack_graph, pack_values, planar_places
+from hushgraph.plotting.report.page import write_report
+from hushgraph.plotting.report.text import window_names
+
+VOID = {"meta", "link", "br", "img", "input", "hr"}
+SHAPES = {"path", "rect", "circle", "polyline"}
+HOSTILE = "</script><img src=x onerror=alert(1)><!-- '\" & ${title} $style"
+
+
+class Page(HTMLParser):
+    """Elements, attributes and text; complains when a tag is left open."""
+
+    def __init__(self, html: str):
+        super().__init__()
+        self.open, self.elements, self.attributes, self.texts = [], [], [], []
+        self.feed(html)
+        self.close()
+        assert self.open == [], self.open
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append(tag)
+        self.attributes += [(tag, name, value or "") for name, value in attrs]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.handle_starttag(tag, attrs)
+        self.open.pop()
+
+    def handle_endtag(self, tag):
+        assert self.open, tag
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] in ("script", "style"):
+            return
+        self.texts.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.texts).split())
+
+
+def unpacked(packed: dict) -> np.ndarray:
+    """What map_data.js does, in Python."""
+    planes = np.frombuffer(zlib.decompress(base64.b64decode(packed["data"])), np.uint8).reshape(packed["bytes"], -1)
+    zigzag = sum(plane.astype(np.int64) << (8 * k) for k, plane in enumerate(planes))
+    whole = (zigzag >> 1) ^ -(zigzag & 1)
+    values = packed["start"] + packed["step"] * (np.cumsum(whole) if packed["difference"] else whole).astype(float)
+    if "missing" in packed:
+        values[unpacked(packed["missing"]).astype(int)] = np.nan
+    return values
+
+
+def data_of(html: str) -> dict:
+    return json.loads(re.search(r'id="hush-data">(.*?)</script>', html, re.DOTALL)[1])
+
+
+@pytest.fixture(scope="module")
+def city():
+    graph = hg.datasets.city(600)
+    truth = hg.hotspot_counts(graph, total=6000)
+    noisy = hg.privacy.simulate(graph, truth, epsilon=1, delta=1e-6, sensitivity=1, seed=0)
+    return graph, noisy, hg.denoise(graph, noisy, method="sgwt_sure")
+
+
+def written(tmp_path, *parts, **named) -> str:
+    return write_report(tmp_path / "report.html", *parts, **named).read_text(encoding="utf-8")
+
+
+# ---- packing ----------------------------------------------------------------------------------------------------------
+
+
+@given(st.lists(st.floats(-1e5, 1e5), max_size=80), st.sampled_from([0.01, 0.1, 1.0, 0.7]))
+def test_values_come_back_to_half_a_step(values, step):
+    back = unpacked(pack_values(np.array(values), step=step))
+    assert len(back) == len(values)
+    np.testing.assert_allclose(back, values, rtol=0, atol=step / 2 * (1 + 1e-9) + 1e-9)
+
+
+def test_missing_values_stay_missing():
+    values = np.array([np.nan, 1.0, -2.0, np.nan, 300.0])
+    np.testing.assert_array_equal(unpacked(pack_values(values, step=1.0)), values)
+
+
+def test_whole_numbers_take_the_bytes_they_need():
+    assert [pack_values([0.0, size], step=1.0)["bytes"] for size in (100, 1000, 1e5, 5e8)] == [1, 2, 3, 4]
+    with pytest.raises(ValueError, match="larger one"):
+        pack_values([1e9], step=0.1)
+    with pytest.raises(ValueError, match="positive"):
+        pack_values([1.0], step=0)
+
+
+def test_the_graph_comes_back_with_every_edge_and_near_its_places():
+    graph = hg.datasets.city(500)
+    order = drawing_order(graph)
+    packed = pack_graph(graph, order, metres=1.0)
+    place = planar_places(graph)[0][order]
+    degrees, offsets = (unpacked(packed[name]).astype(int) for name in ("degrees", "offsets"))
+    ends = np.repeat(np.arange(graph.n), degrees)
+    pairs = {tuple(sorted(pair)) for pair in order[np.stack([ends, ends + offsets], axis=1)].tolist()}
+    assert pairs == {(i, j) for i, j in np.array(graph.adjacency.nonzero()).T.tolist() if i < j}
+    edges = place[ends] - place[ends + offsets]
+    bound = np.median(np.linalg.norm(edges, axis=1)) / STEPS_PER_EDGE / 2
+    for k, axis in enumerate("xy"):
+        assert np.abs(unpacked(packed[axis]) - (place[:, k] - place[:, k].min())).max() <= bound * (1 + 1e-9)
+    assert packed["metres"] == 1.0
+
+
+def test_degrees_become_metres_and_planar_units_stay_unknown():
+    square = [[0, 60], [0, 60.01], [0.01, 60.01], [0.01, 60]]
+    edges = [[0, 1], [1, 2], [2, 3]]
+    graph = hg.Graph.from_edges(edges, coords=square, crs="lonlat")
+    place, metres = planar_places(graph)
+    np.testing.assert_allclose(np.ptp(place, axis=0), [555.9, 1111.95], rtol=1e-4)
+    assert metres == 1.0
+    assert pack_graph(hg.Graph.from_edges(edges, coords=square), np.arange(4))["metres"] is None
+
+
+def test_a_scale_bar_is_told_the_latitudes_and_no_unit_is_invented(city, tmp_path):
+    graph = hg.Graph.from_edges([[0, 1]], coords=[[10, 40], [10, 60]], crs="lonlat")
+    packed = pack_graph(graph, np.arange(2), metres=5.0)
+    assert packed["metres"] == 1.0  # degrees have a length of their own
+    assert packed["latitude"] == {"south": 40.0, "true": 50.0, "degree": pytest.approx(111_195.08)}
+    for metres in (None, 2.5):
+        planar = data_of(written(tmp_path, *city, metres=metres))["graph"]
+        assert (planar["metres"], planar["latitude"]) == (metres, None)
+    with pytest.raises(ValueError, match="metres"):
+        write_report(tmp_path / "x.html", *city, metres=0)
+
+
+def test_names_of_nodes_travel_with_the_map_if_they_are_few():
+    names = ["</script><b>", "1,5", 'a "quoted" one', "Straße\n7", "x" * 300, "\ud800"]
+    graph = hg.Graph.from_edges([[0, 1], [4, 5]], n=6, coords=np.eye(6)[:, :2], labels=names)
+    order = np.array([3, 0, 1, 2, 4, 5])
+    packed = pack_graph(graph, order)["labels"]
+    found = json.loads(zlib.decompress(base64.b64decode(packed)))
+    assert found == [names[3], names[0], names[1], names[2], "x" * 59 + "…", "?"]
+    assert pack_graph(hg.datasets.grid(2, 3), np.arange(6))["labels"] is None
+    many = hg.Graph.from_edges(np.empty((0, 2), int), n=200_001, coords=np.zeros((200_001, 2)), labels=np.arange(200_001))
+    assert pack_graph(many, np.arange(many.n))["labels"] is None
+
+
+def test_order_follows_the_map():
+    graph = hg.datasets.city(500)
+    place, order = planar_places(graph)[0], drawing_order(graph)
+    assert sorted(order) == list(range(graph.n))
+    far = np.linalg.norm(np.diff(place[np.random.default_rng(0).permutation(graph.n)], axis=0), axis=1).mean()
+    assert np.linalg.norm(np.diff(place[order], axis=0), axis=1).mean() < far / 4
+
+
+@pytest.mark.parametrize("places", [np.zeros((3, 2)), np.array([[0, 0], [1, 0], [2, 0]])])
+def test_maps_without_width_or_edges_can_be_packed(places):
+    graph = hg.Graph.from_edges(np.empty((0, 2), int), n=3, coords=places)
+    packed = pack_graph(graph, drawing_order(graph))
+    assert unpacked(packed["x"]).tolist() == pytest.approx(places[:, 0].tolist(), abs=0.05)
+    assert len(unpacked(packed["offsets"])) == 0
+
+
+def test_shown_decimals_are_rounded_rightly():
+    step = decimal_step(8.06)
+    values = np.random.default_rng(0).normal(0, 8, 200)
+    assert [f"{value:.1f}" for value in unpacked(pack_values(values, step=step)) + 0.0] == [
+        f"{np.rint(v / step) * step + 0.0:.1f}" for v in values
+    ]
+
+
+# ---- the page ---------------------------------------------------------------------------------------------------------
+
+
+def test_it_says_what_was_done(city, tmp_path):
+    graph, noisy, result = city
+    page = Page(written(tmp_path, graph, noisy, result, title="Pickups", data="a generated city", epsilon=1))
+    for words in ("Pickups", "a generated city", f"{graph.n:,}", f"{graph.n_edges:,}", "What was done", "wavelet scales",
+                  "How the thresholds were chosen", "coarsest", "finest", "a factor of 2.72", "protects nobody"):  # fmt: skip
+        assert words in page.text, words
+    assert f"± {np.sqrt(result.risk / graph.n):.2f}" in page.text
+    assert "nan" not in page.text.lower().split()
+
+
+def test_a_combination_shows_weights_and_the_curves_of_plain_thresholds(city, tmp_path):
+    graph, noisy, _ = city
+    page = Page(written(tmp_path, graph, noisy, hg.denoise(graph, noisy)))
+    for words in ("How the estimates were combined", "What thresholds alone would leave", "coarsest", "finest"):
+        assert words in page.text, words
+
+
+def test_it_asks_for_nothing(city, tmp_path):
+    html = written(tmp_path, *city)
+    page = Page(html)
+    assert not set(page.elements) & {"link", "img", "iframe", "object", "embed", "base", "form"}
+    assert not [entry for entry in page.attributes if entry[1] in ("src", "href", "style", "action") or entry[1].startswith("on")]
+    assert not re.search(r"(https?:)?//[a-z0-9-]+\.[a-z]", re.sub(r'id="hush-data">.*?</script>', "", html, flags=re.DOTALL))
+    assert not re.search(r"\b(fetch|XMLHttpRequest|WebSocket|eval|importScripts|sendBeacon)\b\(", html)
+
+
+def test_its_policy_allows_its_own_script_and_style_alone(city, tmp_path):
+    html = written(tmp_path, *city)
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', html)[1]
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    for pattern, rule in ((r"<script>(.*?)</script>", "script-src"), (r"<style>(.*?)</style>", "style-src")):
+        (body,) = re.findall(pattern, html, re.DOTALL)
+        digest = base64.b64encode(hashlib.sha256(body.encode()).digest()).decode()
+        assert f"{rule} 'sha256-{digest}'" in policy
+
+
+def test_hostile_words_stay_words(city, tmp_path):
+    graph, noisy, result = city
+    page = Page(
+        written(tmp_path, graph, noisy, result, title=HOSTILE, data=HOSTILE, certificate={"statement": HOSTILE, HOSTILE: [HOSTILE]})
+    )
+    assert "img" not in page.elements
+    assert page.elements.count("script") == 2
+    assert " ".join(HOSTILE.split()) in page.text
+    assert page.text.count("onerror") >= 4
+
+
+def test_colours_can_be_told_apart_by_lightness_alone():
+    """Away from zero every colour is darker than the one before, so that the colour-blind and grey printers see the order too."""
+    script = (files("hushgraph.plotting.report") / "static" / "map_paint.js").read_text(encoding="utf-8")
+    ramps = [re.findall(r"#[0-9a-f]{6}", ramp) for ramp in re.findall(r"(?:above|below): \[(.*?)\]", script)]
+    assert [len(ramp) for ramp in ramps] == [4, 8, 2, 7]
+    for ramp in (ramps[0][::-1], ramps[1], ramps[3]):
+        light = [_luminance(colour) for colour in ramp]
+        assert all(after < before for before, after in pairwise(light)), light
+        assert 1.05 / (light[0] + 0.05) > 1.2  # pale, yet visible on white
+
+
+def _luminance(colour: str) -> float:
+    """Relative luminance of WCAG 2."""
+    parts = np.array([int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)])
+    return float(np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4) @ [0.2126, 0.7152, 0.0722])
+
+
+def test_values_of_the_page_are_those_of_the_result(city, tmp_path):
+    graph, noisy, result = city
+    data, order = data_of(written(tmp_path, *city)), drawing_order(graph)
+    for name, values in (("noisy", noisy.values), ("denoised", result.signal), ("error", result.expected_error())):
+        packed = data["columns"][0][name]
+        np.testing.assert_allclose(unpacked(packed), values[order], rtol=0, atol=packed["step"] * 0.51)
+
+
+def test_the_dots_are_at_the_thresholds_taken(city):
+    from hushgraph.plotting.report.method_charts import threshold_lines
+
+    graph, noisy, _ = city
+    for method in ("sgwt_sure", "sgwt_scaled", "sgwt_deep", "sgwt_exact"):
+        result = hg.denoise(graph, noisy, method=method)
+        lines = threshold_lines(graph, noisy.values, result)
+        np.testing.assert_allclose([line.dot[0] for line in lines], result.thresholds / result.sigma, rtol=1e-9, err_msg=method)
+        assert all(line.y.min() >= line.dot[1] - 1e-9 for line in lines)
+    assert threshold_lines(graph, noisy.values, hg.denoise(graph, noisy, method="sgwt_sure", rule="soft")) == []
+
+
+def test_combinations_show_their_weights(city, tmp_path):
+    graph, noisy, _ = city
+    result = hg.denoise(graph, noisy, method="let")
+    page = Page(written(tmp_path, graph, noisy, result))
+    assert next(iter(result.details["weights"])) in page.text
+    assert "as asked" in page.text
+
+
+def test_a_graph_without_places_gets_no_map(tmp_path):
+    graph = hg.datasets.path(300)
+    noisy = np.random.default_rng(0).normal(0, 1, 300)
+    html = written(tmp_path, graph, noisy, hg.denoise(graph, noisy, sigma=1.0, method="sgwt_sure"))
+    page = Page(html)
+    assert data_of(html) == {}
+    assert ("div", "id", "maps") not in page.attributes
+    assert page.elements.count("figure") == 3
+    assert "no coordinates" in page.text
+
+
+def test_missing_values_several_signals_and_series(tmp_path):
+    graph = hg.datasets.grid(12, 12)
+    rng = np.random.default_rng(0)
+    holes = rng.normal(0, 1, 144)
+    holes[[3, 70]] = np.nan
+    result = hg.denoise(graph, holes, sigma=1.0, method="sgwt_sure", missing="drop")
+    html = written(tmp_path, graph, holes, result)
+    assert "2 nodes had no value" in Page(html).text
+    assert np.isnan(unpacked(data_of(html)["columns"][0]["noisy"])).sum() == 2
+    many = rng.normal(0, 1, (144, 3))
+    html = written(tmp_path, graph, many, hg.denoise(graph, many, sigma=1.0, method="sgwt_sure"))
+    assert len(data_of(html)["columns"]) == 3
+    assert Page(html).elements.count("option") == 3
+    shuffled = {i: holes[i] for i in rng.permutation(144).tolist()}
+    by_label = hg.denoise(graph, shuffled, sigma=1.0, method="sgwt_sure", missing="drop")
+    pages = [data_of(written(tmp_path, graph, *each)) for each in ((holes, result), (shuffled, by_label))]
+    assert pages[0]["columns"][0]["error"] == pages[1]["columns"][0]["error"]
+
+
+def test_parts_that_do_not_belong_together_are_refused(city, tmp_path):
+    graph, noisy, result = city
+    other = hg.datasets.city(500)
+    with pytest.raises(ValueError, match="another graph"):
+        write_report(tmp_path / "x.html", other, noisy, result)
+    with pytest.raises(ValueError, match="one shape"):
+        write_report(tmp_path / "x.html", graph, np.zeros((graph.n, 2)), result)
+    with pytest.raises(TypeError, match="denoise"):
+        write_report(tmp_path / "x.html", graph, noisy, noisy.values)
+    with pytest.raises(TypeError, match="title"):
+        write_report(tmp_path / "x.html", graph, noisy, result, title=3)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_is_there_as_a_whole_or_not_at_all(city, tmp_path, monkeypatch):
+    target = tmp_path / "report.html"
+    target.write_text("the old one")
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("pathlib.Path.replace", full)
+    with pytest.raises(OSError, match="space"):
+        write_report(target, *city)
+    assert [file.name for file in tmp_path.iterdir()] == ["report.html"]
+    assert target.read_text() == "the old one"
+
+
+# ---- a release --------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def private(tmp_path_factory):
+    """Counted private events, the release made of them, and words that must not be seen."""
+    folder = tmp_path_factory.mktemp("private")
+    graph = hg.datasets.city(600)
+    events = {
+        "node": np.random.default_rng(3).integers(0, graph.n, 7351),
+        "person": [f"SECRET-{k % 2917:04d}" for k in range(7351)],
+    }
+    counts = hg.privacy.count_events(graph, events, unit="person", adjacency="add-remove", max_nodes=2, max_per_node=1)
+    ledger = hg.privacy.Ledger.create(
+        folder / "hidden-budget.db", dataset="trips", unit="person", adjacency="add-remove", epsilon=2.0, delta=1e-6
+    )
+    release = hg.privacy.release(
+        counts, epsilon=0.5, delta=1e-6, ledger=ledger, public_graph=True, not_protected="drivers", attribution="© Streets & Co"
+    )
+    return graph, counts, release, hg.denoise(graph, release, method="let", nonnegative=True)
+
+
+def test_a_release_shows_its_guarantee(private, tmp_path):
+    graph, _, release, result = private
+    page = Page(written(tmp_path, graph, release, result))
+    for words in ("A private map", "With or without all data of any one person, nearly the same map would come out",
+                  "a factor of 1.65 at most", "1 in 1,000,000 (delta)",
+                  "drivers", "© Streets & Co", "enforced by truncation", release.ledger["head"], "as JSON"):  # fmt: skip
+        assert words in page.text, words
+
+
+def test_a_release_shows_nothing_private(private, tmp_path):
+    graph, counts, release, result = private
+    html = written(tmp_path, graph, release, result, data="hidden-events.csv")
+    page = Page(html)
+    text, source = (re.sub(r'"data":"[^"]*"|[0-9a-f]{32,}', "", part) for part in (page.text, html))  # a hash may hold any digits
+    for words in ("SECRET", "7351", "7,351", "2917", "2,917", "hidden-budget", "hidden-events", str(tmp_path)):
+        assert words not in text, words
+        assert words not in source, words
+    packed = data_of(html)["columns"][0]
+    assert set(packed) == {"noisy", "denoised", "error"}
+    truth = counts.counts[drawing_order(graph)]
+    assert not any(np.array_equal(np.rint(unpacked(part)), truth) for part in packed.values())
+
+
+def test_a_report_is_a_function_of_the_release_alone(private, tmp_path):
+    """Read back from its folder, on another machine, the release gives the same page but for its certificate's files."""
+    graph, _, release, result = private
+    folder = release.export(tmp_path / "release", method="let")
+    again = hg.privacy.read_release(folder, graph)
+    same = hg.denoise(graph, again, method="let", nonnegative=True)
+    here, there = (data_of(written(tmp_path, graph, *pair)) for pair in ((release, result), (again, same)))
+    assert here == there
+
+
+def test_windows_of_a_release_can_be_chosen(tmp_path):
+    graph = hg.datasets.grid(10, 10)
+    values = np.random.default_rng(0).poisson(3, (100, 3))
+    noisy = hg.privacy.simulate(graph, values, epsilon=1, delta=1e-6, sensitivity=1, seed=0, windows=[0, 8, 16, 24])
+    html = written(tmp_path, graph, noisy, hg.denoise(graph, noisy))
+    page = Page(html)
+    assert page.elements.count("option") == 3
+    assert "8 to 16" in page.text
+    assert len(data_of(html)["columns"]) == 3
+
+
+def test_windows_have_short_names():
+    hours = ["2026-02-28T18:00:00", "2026-03-01T00:00:00", "2026-03-01T00:00:30.500000", "2026-03-03T06:00:00"]
+    assert window_names(hours) == ["28 Feb 18:00–24:00", "1 Mar 00:00–00:00:30.5", "1 Mar 00:00:30.5–3 Mar 06:00"]
+    years = [f"{day}T00:00:00+00:00" for day in ("2025-12-31", "2026-01-01", "2026-01-03")]
+    assert window_names(years) == ["31 Dec 2025 UTC", "1 Jan 2026–2 Jan 2026 UTC"]
+    assert window_names(years[:2]) == ["31 Dec UTC"]
+    assert window_names([0.5, 1]) == ["0.5 to 1"]
