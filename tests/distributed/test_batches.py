@@ -159,7 +159,7 @@ def test_missing_values_are_noticed_in_every_chunk(islands, size, node):
     bad = np.where(np.arange(graph.n) == node, np.nan, noisy)
     with pytest.raises(ValueError, match="signal must have a value for each of the 2140 nodes; 1 have none or NaN"):
         denoise(folder / "work", bad, sigma=1.0)
-    with pytest.raises(ValueError, match=r"^sigma .* must be a positive number"):
+    with pytest.raises(ValueError, match=r"^sigma .*must be a standard deviation in signal units"):
         denoise(folder / "work", noisy, sigma=np.where(np.arange(graph.n) == node, -1.0, sizes))
 
 

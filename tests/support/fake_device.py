@@ -15,7 +15,7 @@ from hushgraph.core import _loops, cpu, gpu
 from hushgraph.estimators.let import gating as gated
 from hushgraph.wavelets import monte_carlo, threshold_search_gpu as device_thresholds
 from hushgraph.wavelets.shrinkage import james_stein
-from hushgraph.wavelets.threshold_bins import BINS, FINER, WORDS
+from hushgraph.wavelets.threshold_search import BINS, FINER, WORDS
 
 _WHOLE = ("sum", "min", "max", "mean", "any", "all", "cumsum", "reshape", "ravel", "copy", "astype", "view", "repeat", "var")
 

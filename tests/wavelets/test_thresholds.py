@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 
 import hushgraph as hg
 from hushgraph.core import _loops
-from hushgraph.wavelets.threshold_bins import BINS, WORDS
+from hushgraph.wavelets.threshold_search import BINS, WORDS
 
 BETAS = [1.0, 1.5, 2.0, 3.7, 12.0, 40.0]
 NUDGE = 1 + 1e-13  # |x| / s * s may round to less than |x|; a hair more kills x, as it is meant

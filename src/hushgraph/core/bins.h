@@ -1,5 +1,5 @@
-// Bins of sizes. The bin number is the exponent and the first bits of the mantissa, so bins ascend with the size. `sure_bins.py`
-// explains the use of the bins.
+// Bins of sizes. The bin number is the exponent and the first bits of the mantissa, so bins ascend with the size.
+// `wavelets/threshold_search.py` explains the use of the bins.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// Chains: the fused lasso on a chain, and depth-first orders that turn a graph into a chain (`chains.py`).
+// Chains: the fused lasso on a chain, and depth-first orders that turn a graph into a chain
+// (`estimators/baselines/chain_fused_lasso.py`).
 #include <algorithm>
 #include <cmath>
 #include <limits>

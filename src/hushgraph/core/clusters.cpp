@@ -1,4 +1,4 @@
-// Connected blocks of nodes of about equal size (`neighbourhoods.py`).
+// Connected blocks of nodes of about equal size (`graphs/clusters.py`).
 #include <algorithm>
 #include <tuple>
 #include <utility>

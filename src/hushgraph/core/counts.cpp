@@ -1,4 +1,4 @@
-// Likelihoods of nodes and prior distributions, on a grid of values (`counts.py`).
+// Likelihoods of nodes and prior distributions, on a grid of values (`estimators/counts/empirical_bayes.py`).
 #include <algorithm>
 #include <cmath>
 

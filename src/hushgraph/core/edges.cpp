@@ -1,4 +1,4 @@
-// Conversion of pairs of node numbers to the rows of a symmetric matrix, in linear time (`symmetric.py`).
+// Conversion of pairs of node numbers to the rows of a symmetric matrix, in linear time (`graphs/construction.py`).
 #include "python.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Numbering of texts: a hash table and a store of all texts (`names.py`).
+// Numbering of texts: a hash table and a store of all texts (`core/string_table.py`).
 //
 // The store is an array of words of 64 bits with one record after the other. A record is a word with the number and the length of a
 // text, then the bytes of the text, eight in each word. A slot of the table holds the position of a record plus 1 in its lower 40

@@ -1,4 +1,4 @@
-// Orders of the rows of a symmetric matrix that are fast on processors (`kernels/layout.py`) and on GPUs (`kernels/quads.py`).
+// Orders of the rows of a symmetric matrix that are fast on processors (`core/layout.py`) and on GPUs (`core/gpu_layout.py`).
 #include "python.h"
 
 #include <algorithm>

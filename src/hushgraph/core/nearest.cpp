@@ -1,4 +1,4 @@
-// Search for the nearest of many points in the plane (`privacy/places.py`).
+// Search for the nearest of many points in the plane (`privacy/locating.py`).
 #include <algorithm>
 #include <cmath>
 #include <limits>

@@ -9,7 +9,7 @@
 
 namespace hushgraph {
 
-// The operator x -> shift x - gain (adjacency) x, with rows in the order of a layout (`kernels/layout.py`).
+// The operator x -> shift x - gain (adjacency) x, with rows in the order of a layout (`core/layout.py`).
 template <typename T> struct Operator {
     Vector<const Index> blocks;      // first row of each block, and the end of the last block
     Vector<const Index> block_runs;  // first run of each block

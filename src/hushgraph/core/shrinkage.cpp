@@ -1,4 +1,5 @@
-// Shrinkage of coefficients at several thresholds, with a gate or without (`gated.py`), and means of nodes (`candidates.py`).
+// Shrinkage of coefficients at several thresholds, with a gate or without (`estimators/let/gating.py`), and means of nodes
+// (`candidates.py`).
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>

@@ -1,5 +1,5 @@
-// Noise levels of wavelet coefficients: a regression on the degrees around each node (`local_noise.py`), and sums over random
-// probes of filters (`filters.py`).
+// Noise levels of wavelet coefficients: a regression on the degrees around each node (`wavelets/weight_smoothing.py`), and sums
+// over random probes of filters (`filters.py`).
 #include <algorithm>
 #include <cmath>
 #include <limits>

@@ -1,4 +1,4 @@
-// Kernels between each node and the nodes around it, as rows of sparse matrices (`surroundings.py`).
+// Kernels between each node and the nodes around it, as rows of sparse matrices (`estimators/counts/neighbourhoods.py`).
 #include <algorithm>
 #include <cmath>
 #include <vector>

@@ -1,4 +1,4 @@
-// Parsing of lines of private events: fields, numbers and times. `privacy/lines.py` describes the rules.
+// Parsing of lines of private events: fields, numbers and times. `privacy/text_lines.py` describes the rules.
 //
 // The meaning of a line depends only on its bytes: no state passes from one line to the next. The text of a field is its exact
 // bytes. Only a field in which two quotation marks mean one is rewritten, in place.

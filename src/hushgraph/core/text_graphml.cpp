@@ -1,4 +1,5 @@
-// Parsing of the nodes and edges of plain GraphML (`graphml_rows.py`). The parser stops at the first element that is not plain.
+// Parsing of the nodes and edges of plain GraphML (`files/graphml_fast.py`). The parser stops at the first element that is not
+// plain.
 #include <algorithm>
 #include <limits>
 

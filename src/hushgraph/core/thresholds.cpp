@@ -1,4 +1,5 @@
-// Thresholds with the least SURE, found with bins (`sure_bins.py`), SURE at given thresholds, and the application of thresholds.
+// Thresholds with the least SURE, found with bins (`wavelets/threshold_search.py`), SURE at given thresholds, and the application
+// of thresholds.
 #include <cmath>
 #include <vector>
 

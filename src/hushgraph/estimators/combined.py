@@ -1,4 +1,4 @@
-"""The methods that combine candidates, and `counts`: which candidates, by the size of the graph; and which of two estimates to use.
+"""The methods that combine candidates: which candidates, by the size of the graph; and whether `counts` is used too.
 
 `let` is one SURE-LET of few candidates, at the cost of a few transforms. `auto` averages several combinations by their risk and runs a
 second stage. On small graphs it takes fewer candidates, because SURE is too noisy there to choose among many, and on large ones those
@@ -14,17 +14,17 @@ from typing import Any
 import numpy as np
 
 from hushgraph._arrays import on_device, on_host
-from hushgraph._errors import InputError, Sentence
 from hushgraph._progress import nth, timed
 from hushgraph.core import block_dots, block_sum, offsets_of, rowwise_variances, sum_of_rows
-from hushgraph.estimators.counts.empirical_bayes import CountsEstimate, counts_estimate, why_not
+from hushgraph.estimators.counts.empirical_bayes import CountsEstimate, why_not
+from hushgraph.estimators.counts.method import assessed_counts, estimate_counts, optimism_of
 from hushgraph.estimators.let.candidates import Group
 from hushgraph.estimators.let.combination import Combination, Sets, alone, combine
 from hushgraph.estimators.let.filters import Filters
 from hushgraph.estimators.let.observation import Observation
 from hushgraph.estimators.let.second_stage import refine
 from hushgraph.estimators.problem import Problem
-from hushgraph.estimators.risk import EXACT, Assessed, Estimate, ProbeUse, average, with_risk
+from hushgraph.estimators.risk import Assessed, Estimate, ProbeUse, average, with_risk
 from hushgraph.estimators.settings import Settings
 from hushgraph.graphs import Graph
 from hushgraph.wavelets import Noise
@@ -33,7 +33,6 @@ SMALL_GRAPH, LARGE_GRAPH = 500, 2**17  # nodes: below, few candidates; above, th
 DOUBT = 1.5  # standard errors by which the risk of `counts` must be larger for it to be dropped
 HEDGE = 0.2  # share of the combination where `counts` is used: never worse by more than 0.01 dB, and up to 0.07 better
 COMBINATION_TIME = 0.25  # share of the time that the combination takes where `counts` is computed too, roughly
-COUNTS_FREEDOM = 5  # parameters of its prior
 
 SINGLE: dict[str, Group] = {"sgwt_block": "blocks", "sgwt_beta": "betas"}  # methods that are one candidate
 LET_SETS: Sets = {"let": ("constant", "heat_bands", "bands", "spikes", "gated")}
@@ -103,16 +102,6 @@ def denoise_combined(problem: Problem, settings: Settings, timings: dict[str, fl
     return estimates, {"n_probes": filters.probes.count, "noisy_variance": problem.per_signal(rowwise_variances(planes))}
 
 
-def denoise_counts(problem: Problem, settings: Settings, timings: dict[str, float]) -> tuple[list[Assessed], dict[str, Any]]:
-    """Return the empirical-Bayes estimate of every signal, and details of all of them."""
-    graph, noise, planes = problem.graph, problem.noise, problem.planes.astype(np.float64, copy=False)
-    account, estimates = {"why": "the empirical-Bayes estimate, as asked"}, []
-    for k, y in enumerate(planes):
-        with nth(k + 1, len(planes) + 1):
-            estimates.append(_assess_counts(y, noise, _counts(graph, y, noise, timings), account))
-    return estimates, {"n_probes": None, "noisy_variance": problem.per_signal(rowwise_variances(planes))}
-
-
 def _denoise_signal(
     graph: Graph, filters: Filters, y: np.ndarray, noise: Noise, settings: Settings, timings: dict[str, float]
 ) -> Assessed:
@@ -133,12 +122,12 @@ def _denoise_signal(
         return combination
     if obstacle is not None:
         return replace(combination, account={**combination.account, "counts": f"not asked: {obstacle}"})
-    counts = _counts(graph, y, noise, timings, COMBINATION_TIME)
+    counts = estimate_counts(graph, y, noise, timings, COMBINATION_TIME)
     doubt = _doubt(y, noise, combination, counts)
     verdict = f"its risk is {doubt:+.1f} standard errors from that of the combination; {'dropped' if doubt > DOUBT else 'taken'}"
     if doubt > DOUBT:
         return replace(combination, account={**combination.account, "counts": verdict})
-    return _hedged(y, noise, _assess_counts(y, noise, counts, {"counts": verdict}), combination)
+    return _hedged(y, noise, assessed_counts(y, noise, counts, {"counts": verdict}), combination)
 
 
 def _obstacle_to_counts(graph: Graph, y: np.ndarray, settings: Settings) -> str | None:
@@ -146,14 +135,6 @@ def _obstacle_to_counts(graph: Graph, y: np.ndarray, settings: Settings) -> str 
     if on_device(y):
         return "it is worked on by the processor only"
     return why_not(graph) if settings.groups is None else "columns are denoised together, on a product graph"
-
-
-def _counts(graph: Graph, y: np.ndarray, noise: Noise, timings: dict[str, float], done: float = 0.0) -> CountsEstimate:
-    reason = why_not(graph)
-    if reason is not None:
-        raise InputError(Sentence("{method='counts'} cannot be used here: {}; use {method='auto'}", reason))
-    with timed(timings, "counts", done, 1.0):
-        return counts_estimate(graph, y, np.sqrt(noise.variance) if noise.per_node is None else noise.per_node)
 
 
 def _hedged(y: np.ndarray, noise: Noise, counts: Assessed, combination: Assessed) -> Assessed:
@@ -182,13 +163,8 @@ def _hedged(y: np.ndarray, noise: Noise, counts: Assessed, combination: Assessed
 def _doubt(y: np.ndarray, noise: Noise, combination: Assessed, counts: CountsEstimate) -> float:
     """Return (T_counts - T_combination) / (2 sigma ||difference||): the difference of two SUREs, in its standard errors."""
     apart = np.sqrt(block_sum(noise.weigh((counts.signal - combination.signal) ** 2)))
-    gap = counts.sure + _counts_optimism(noise, counts) - combination.risk
+    gap = counts.sure + optimism_of(noise, counts) - combination.risk
     return float(gap / (2 * apart)) if apart > 0 else 0.0
-
-
-def _counts_optimism(noise: Noise, counts: CountsEstimate) -> float:
-    """Return what the fitted weights and the prior of `counts` cost."""
-    return 2 * noise.mean(len(counts.signal)) * (counts.active + COUNTS_FREEDOM)
 
 
 def _is_below_noise(observation: Observation) -> bool:
@@ -241,20 +217,3 @@ def _assess_combination(observation: Observation, last: Combination, level: floa
     assessed = with_risk(observation.y, estimate, noise)
     risk = assessed.risk + (2 * noise.mean(n) if level else 0.0)
     return replace(assessed, signal=last.signal + level, risk=risk)
-
-
-def _assess_counts(y: np.ndarray, noise: Noise, counts: CountsEstimate, account: dict[str, Any]) -> Assessed:
-    """Return `counts` with its risk. Its divergence is exact, node by node: posterior variance over noise variance."""
-    divergence = float(block_sum(counts.variance / noise.weigh(np.ones(len(y)))))
-    account = {**account, "divergence": divergence, "features": {"active": counts.active, "coordinates": counts.coordinates}}
-    estimate = Estimate(
-        signal=counts.signal,
-        sure=counts.sure,
-        divergence=divergence,
-        jacobian=counts,
-        probes=EXACT,
-        optimism=_counts_optimism(noise, counts),
-        is_posterior=True,
-        account=account,
-    )
-    return with_risk(y, estimate, noise)

@@ -13,7 +13,8 @@ from hushgraph._arrays import NodeNumbers, on_device, placed_like
 from hushgraph._errors import InputError, Sentence
 from hushgraph._progress import Watcher, checked_watcher, nth, timed, watching
 from hushgraph._validation import checked_real_array, choose
-from hushgraph.estimators.combined import denoise_combined, denoise_counts
+from hushgraph.estimators.combined import denoise_combined
+from hushgraph.estimators.counts.method import denoise_counts
 from hushgraph.estimators.methods import MethodName
 from hushgraph.estimators.problem import Columns, Missing, Problem
 from hushgraph.estimators.result import Denoised, NodeRisk, like_input

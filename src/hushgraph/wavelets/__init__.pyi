@@ -56,7 +56,10 @@ from .partition_of_unity import (
 )
 from .risk_curves import (
     TOP as TOP,
+    RiskCurve as RiskCurve,
     SureCurve as SureCurve,
+    paper_risk_curves as paper_risk_curves,
+    scale_risk_curves as scale_risk_curves,
     sure_curves as sure_curves,
 )
 from .shrinkage import (
@@ -68,16 +71,11 @@ from .shrinkage import (
     soft as soft,
     sure_exponent as sure_exponent,
 )
-from .threshold_bins import (
+from .threshold_search import (
     BINS as BINS,
     FINER as FINER,
     TINY as TINY,
     WORDS as WORDS,
-)
-from .threshold_risk import (
-    RiskCurve as RiskCurve,
-    paper_risk_curves as paper_risk_curves,
-    scale_risk_curves as scale_risk_curves,
 )
 from .thresholds import (
     Candidates as Candidates,

@@ -1,4 +1,4 @@
-"""SURE of each scale as a function of the threshold, with its standard error: the curves that `plot_sure` draws."""
+"""SURE of each scale as a function of the threshold: the curves of the report and the explorer, and with its standard error of `plot_sure`."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import numpy as np
 
 from hushgraph._errors import InputError
 from hushgraph._validation import checked_count, checked_sigma
-from hushgraph.graphs import Noisy, refuse_release
-from hushgraph.wavelets.frame import Frame
-from hushgraph.wavelets.monte_carlo import default_probes, probes
+from hushgraph.graphs import Graph, Noisy, refuse_release
+from hushgraph.wavelets.frame import ChebyshevFrame, Frame, chebyshev_frame
+from hushgraph.wavelets.monte_carlo import default_probes, monte_carlo_weights, probes
 from hushgraph.wavelets.noise import estimate_sigma
 from hushgraph.wavelets.shrinkage import Rule, shrink, sure_exponent
-from hushgraph.wavelets.threshold_risk import scale_risk_curves
+from hushgraph.wavelets.thresholds import sure_curve
 from hushgraph.wavelets.transform import analyze, checked_frame, forward
 
 TOP = 1.5  # curves end where SURE exceeds this share of the noise
@@ -22,6 +22,59 @@ _THRESHOLDS, _WITH_ERROR = 240, 24  # number of thresholds with SURE, and with i
 _REACH = 5  # curves end at this multiple of the best threshold, or of the noise of a coefficient
 _PAIRS = 4  # partners of each probe in the standard error
 _ENOUGH_PROBES = 16  # for the standard error; SURE itself needs fewer on large graphs
+
+
+@dataclass(frozen=True, eq=False)
+class RiskCurve:
+    """SURE of one scale's coefficients at all thresholds that can be its minimum, ascending from 0."""
+
+    thresholds: np.ndarray
+    sure: np.ndarray
+
+    @property
+    def best(self) -> int:
+        """Position of the threshold with the smallest SURE."""
+        return int(np.argmin(self.sure))
+
+    def resampled(self, end: float, count: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return `count` thresholds evenly from 0 to `end`, or to the last threshold, and SURE at the last candidate below each."""
+        grid = np.linspace(0.0, min(end, float(self.thresholds[-1])), count)
+        return grid, self.sure[np.searchsorted(self.thresholds, grid, side="right") - 1]
+
+
+def scale_risk_curves(
+    coefficients: np.ndarray, weights: np.ndarray, *, sigma: float, rule: Rule = "james_stein", beta: float | None = None,
+    threshold_scales: np.ndarray | None = None,
+) -> list[RiskCurve]:  # fmt: skip
+    """Return SURE over the threshold for each scale of coefficients (n_scales, n) with SURE weights of the same shape.
+
+    The threshold of a coefficient is t times its entry in `threshold_scales`, if they are given.
+    """
+    multipliers = [None] * len(weights) if threshold_scales is None else threshold_scales
+    return [
+        RiskCurve(*sure_curve(x, g, sigma=sigma, rule=rule, beta=beta, threshold_scale=multiplier))
+        for x, g, multiplier in zip(coefficients, weights, multipliers, strict=True)
+    ]
+
+
+def paper_risk_curves(graph: Graph, values: np.ndarray, sigma: float | np.ndarray) -> list[RiskCurve]:
+    """Return SURE over the threshold for each scale of the paper's method (James-Stein, default frame), coarse to fine.
+
+    With one sigma per node the weights include sigma^2, and thresholds are in units of the coefficients.
+    """
+    if np.ndim(sigma):
+        frame = chebyshev_frame(graph)
+        return scale_risk_curves(analyze(frame, values), monte_carlo_weights(frame, sigma=sigma), sigma=1.0)
+    frame, weights = graph.cached("frame and weights of the paper", lambda: _default_frame(graph))
+    return scale_risk_curves(analyze(frame, values), weights, sigma=float(sigma))
+
+
+def _default_frame(graph: Graph) -> tuple[ChebyshevFrame, np.ndarray]:
+    frame = chebyshev_frame(graph)
+    return frame, monte_carlo_weights(frame)
+
+
+# ---- with standard errors ------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)

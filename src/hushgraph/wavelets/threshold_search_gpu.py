@@ -14,7 +14,7 @@ import numpy as np
 from hushgraph._arrays import namespace
 from hushgraph._errors import InputError
 from hushgraph.core import OPTIONS, _loops, compiled, cupy
-from hushgraph.wavelets.threshold_bins import BINS, FINER, WORDS
+from hushgraph.wavelets.threshold_search import BINS, FINER, WORDS
 
 SOURCES = "thresholds.cu cells.cu"
 LIMBS, HEAD, TOPS = 17, 7, 4  # as in `thresholds.cu`

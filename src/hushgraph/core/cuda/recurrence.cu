@@ -1,4 +1,4 @@
-// The Chebyshev recurrence on one GPU; `gpu.py` says how the pieces make a transform, `quads.py` how rows are stored.
+// The Chebyshev recurrence on one GPU; `gpu.py` says how the pieces make a transform, `core/gpu_layout.py` how rows are stored.
 //
 // The values of a row lie side by side, one for each of COLUMNS signals; bands and what goes to nodes have a plane for each signal.
 // Sums go in the order of the processor's kernel and no multiplication is fused with an addition, so that both give the same bits, but for

@@ -1,4 +1,4 @@
-// Sums over bins of wavelet coefficients, for thresholds of least SURE; `sure_bins.py` says what bins, units, slots and cells are, and this
+// Sums over bins of wavelet coefficients, for thresholds of least SURE; `wavelets/threshold_search.py` says what bins, units, slots and cells are, and this
 // gives the same whole numbers. Rows of n values are the y of the grid. `cells.cu` goes on from here.
 
 typedef unsigned int u32;

@@ -1,4 +1,4 @@
-"""Texts of the report: what a method does, names of time windows, and a certificate as a table."""
+"""Texts of the report: names of time windows, and a certificate as a table."""
 
 from __future__ import annotations
 

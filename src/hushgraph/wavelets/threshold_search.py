@@ -1,4 +1,4 @@
-"""Constants of the search for the threshold of least SURE without a full sort; `thresholds` says what SURE is.
+"""The search for the threshold of least SURE without a full sort: how it works, its steps and its constants; `thresholds` says what SURE is.
 
 Sums over bins bound SURE on each bin from below. Only the few bins that may hold the minimum are divided, first into finer bins and then
 into single values. Sums are whole numbers of units, so they do not depend on the order of their terms: threads, a GPU
@@ -19,6 +19,5 @@ from hushgraph.core import _loops
 TINY: float = _loops.TINY  # the least threshold that is not 0: it sets exact zeros to 0 and nothing else
 BINS: int = _loops.BINS  # 64 per factor of 2 below the largest value; the lowest bin takes the rest
 FINER: int = _loops.FINER  # parts of a bin
-WORDS: int = (
-    _loops.WORDS
-)  # numbers of a bin: x^2, g, x^2 (edge / z)^2beta, g (edge / z)^beta, each in high and low units; number of values
+WORDS: int = _loops.WORDS
+# numbers of a bin: x^2, g, x^2 (edge / z)^2beta, g (edge / z)^beta, each in high and low units; number of values
