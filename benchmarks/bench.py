@@ -134,7 +134,7 @@ class PeakMemory:
 def measure(graph, name, rate, rivals=True):
     """All times for one graph, in seconds."""
     frame = hg.chebyshev_frame(graph, degree=DEGREE)
-    clean = hg.bernoulli_signal(graph, p=0.001, k=4, rng=0)
+    clean = hg.bernoulli_signal(graph, p=0.001, k=4, seed=0)
     noisy = clean + np.random.default_rng(0).normal(0, 1, graph.n)
     bands = hg.analyze(frame, noisy)
     row = {"graph": name, "n": graph.n, "edges": graph.n_edges, "scales": frame.n_scales}

@@ -260,7 +260,7 @@ def test_counts_are_dropped_where_they_are_worse(kind):
 def test_too_few_nodes_for_counts():
     graph = hg.datasets.grid(5, 5)
     y = np.abs(np.random.default_rng(0).normal(size=25))
-    assert "not asked" in hg.denoise(graph, y, sigma=1.0, nonnegative=True).details["counts"]
+    assert "not used" in hg.denoise(graph, y, sigma=1.0, nonnegative=True).details["counts"]
     with pytest.raises(ValueError, match=r"cannot be used here.*use method='auto'"):
         hg.denoise(graph, y, sigma=1.0, method="counts")
 
@@ -418,7 +418,7 @@ def test_counts_taken_and_counts_refused_say_so(city, counts):
     assert "80% of the empirical-Bayes estimate" in details["why"]
     assert "weights" in details["combination"]
     together = hg.denoise(city, y, sigma=6.0, nonnegative=True, columns="path")
-    assert "not asked: columns are denoised together" in together.details["counts"]
+    assert "not used: columns are denoised together" in together.details["counts"]
     with pytest.raises(ValueError, match="method='counts' takes each column by itself"):
         hg.denoise(city, y, sigma=6.0, method="counts", columns="path")
 

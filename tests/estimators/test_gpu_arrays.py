@@ -104,7 +104,7 @@ def test_what_is_refused_is_refused_first(cp, seen, sigma):
     graph, _, noisy = seen
     sigma = np.full(graph.n, 3.0) if sigma == "per node" else sigma
     for settings in ({"missing": "drop"}, {"missing": "fill"}, {"method": "counts"}, {"method": "sgwt_block", "columns": "path"}):
-        with pytest.raises(ValueError, match=r"by the processor only: pass cupy.asnumpy\(noisy\)"):
+        with pytest.raises(ValueError, match=r"on the CPU only: pass cupy.asnumpy\(noisy\)"):
             hg.denoise(graph, cp.asarray(noisy), sigma=sigma, **settings)
 
 
@@ -276,7 +276,7 @@ def test_thresholds_are_the_same(cp, settings, level, scaled):
 @pytest.mark.parametrize("wish", [{"method": "counts"}, {"method": "sgwt_block"}, {"missing": "drop"}])
 def test_what_stays_on_the_processor_is_refused(cp, seen, wish):
     graph, _, noisy = seen
-    with pytest.raises(ValueError, match="worked on by the processor only"):
+    with pytest.raises(ValueError, match="runs on the CPU only"):
         hg.denoise(graph, cp.asarray(noisy[:, 0]), sigma=3, **wish)
 
 

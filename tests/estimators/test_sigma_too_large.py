@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 import hushgraph as hg
 from hushgraph.cli import app
-from hushgraph.estimators.risk import risk_error
+from hushgraph.estimators.risk import EXACT, RiskSums
 from hushgraph.files.graphs import write_graph
 from hushgraph.files.signals import write_signal
 from hushgraph.plotting.report.page import write_report
@@ -127,7 +127,9 @@ def test_the_bound_is_that_of_chi_square():
 
 def test_risk_se_is_never_0():
     """However small the residual, the noise alone makes SURE differ from the loss."""
-    assert risk_error(0.0, 0.0, 0.0, Noise.of(3.0).fourth(100)) == pytest.approx(np.sqrt(2 * 100) * 9)
+    noise = Noise.of(3.0)
+    sums = RiskSums(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, noise.total(100), noise.fourth(100), 100)
+    assert sums.risk_numbers(EXACT)[1] == pytest.approx(np.sqrt(2 * 100) * 9)
 
 
 def test_every_scale_bounds_the_estimate_of_sigma():

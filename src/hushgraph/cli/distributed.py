@@ -22,7 +22,7 @@ from hushgraph.cli.failures import UNEXPECTED
 from hushgraph.cli.graph_options import Duplicates
 from hushgraph.cli.options import AsJson, Quiet, grouped
 from hushgraph.cli.terminal import Terminal, open_terminal
-from hushgraph.estimators import distributed_methods
+from hushgraph.estimators import METHODS, distributed_methods
 
 if TYPE_CHECKING:
     from hushgraph.distributed import DenoisedFiles, DistributedMethod
@@ -294,7 +294,7 @@ def denoise(
 
             result = denoise_signal(
                 work, signal[0] if len(signal) == 1 else signal, sigma=float(sigma) if is_number(sigma) else sigma, method=cast("DistributedMethod", str(method)),
-                refine=False if method == "auto" else None, seed=seed, nonnegative=nonnegative, integer=integer, output=output,
+                refine=False if METHODS[str(method)].refines_by_default else None, seed=seed, nonnegative=nonnegative, integer=integer, output=output,
                 client=client, resume=not anew, keep=keep,
             )  # fmt: skip
         _report(terminal, result)

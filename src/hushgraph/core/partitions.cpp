@@ -156,7 +156,7 @@ std::tuple<Owned<Index>, Owned<std::int32_t>, Owned<double>> place_entries(Vecto
     return {std::move(starts), std::move(neighbours), std::move(data)};
 }
 
-// Returns a hash of x, the same as `risk.scramble`.
+// Returns a hash of x, the same as `monte_carlo.scramble`.
 std::uint64_t scramble(std::uint64_t x) { return splitmix_output(x + SPLITMIX_STEP); }
 
 // Returns a hash of the entries that does not depend on their order. It distinguishes graphs, but it is not a protection against

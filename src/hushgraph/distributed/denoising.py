@@ -35,7 +35,7 @@ from hushgraph.distributed.store import (
 )
 from hushgraph.distributed.threshold_tasks import search_thresholds
 from hushgraph.distributed.wavelet_tasks import Run
-from hushgraph.estimators import LARGE_GRAPH, RISK_PROBES, NoiseRisk, ProbeUse, n_kept_probes, probe_error, risk_error, sure_of
+from hushgraph.estimators import LARGE_GRAPH, RISK_PROBES, ProbeUse, RiskSums, n_kept_probes, sure_of
 from hushgraph.graphs import Noisy
 from hushgraph.wavelets import Law, Rule, default_probes, sure_exponent
 
@@ -449,14 +449,20 @@ def _risk(run: Run, n: int, terms: list[Facts], fitted: Facts) -> Facts:
     variance, (second, fourth) = run.variance, noise_sums(run, n)
     divergence = fitted["divergence"] if fitted else math.fsum(math.fsum(part["divergence"]) for part in terms)
     divergence += second / n / variance if run.offset else 0.0
-    risk = sure_of(total("residual"), second, variance * divergence) + fitted.get("optimism", 0.0)
-    risk += 2 * second / n if fitted.get("offset") else 0.0
+    level_cost = 2 * second / n if fitted.get("offset") else 0.0
     trace, turned = (
         variance * math.fsum(math.fsum(part[name]) for part in terms) / run.kept_probes for name in ("traces", "turned")
     )
-    risk_se = risk_error(total("weighted"), trace, turned, fourth)
-    use = ProbeUse("probes", run.n_probes, run.law, has_diagonal=not fitted)
-    probe_se = probe_error(use, trace, trace, variance * divergence, n)
-    unchanged, *numbers = NoiseRisk.of(second, fourth).instead_of(risk, risk_se, probe_se)
-    named = zip(("risk", "risk_se", "probe_se"), map(float, numbers), strict=True)
-    return {**dict(named), "divergence": divergence, "unchanged": bool(unchanged)}
+    sums = RiskSums(
+        sure=sure_of(total("residual"), second, variance * divergence) + fitted.get("optimism", 0.0) + level_cost,
+        weighted_residual=total("weighted"),
+        divergence=variance * divergence,
+        weighted_divergence=turned,
+        trace=trace,
+        frobenius=trace,
+        noise_total=second,
+        noise_fourth=fourth,
+        n=n,
+    )
+    unchanged, risk, risk_se, probe_se = sums.or_nothing(ProbeUse("probes", run.n_probes, run.law, has_diagonal=not fitted))
+    return {"risk": risk, "risk_se": risk_se, "probe_se": probe_se, "divergence": divergence, "unchanged": unchanged}

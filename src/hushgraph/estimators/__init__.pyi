@@ -60,7 +60,7 @@ from .metrics import (
     snr as snr,
 )
 from .problem import (
-    Columns as Columns,
+    ColumnTies as ColumnTies,
 )
 from .result import (
     HOPS as HOPS,
@@ -69,10 +69,8 @@ from .result import (
 )
 from .risk import (
     IMPOSSIBLE as IMPOSSIBLE,
-    NoiseRisk as NoiseRisk,
     ProbeUse as ProbeUse,
-    probe_error as probe_error,
-    risk_error as risk_error,
+    RiskSums as RiskSums,
     sure_of as sure_of,
 )
 from .sklearn import (

@@ -121,7 +121,7 @@ def _denoise_signal(
     if not wants_counts:
         return combination
     if obstacle is not None:
-        return replace(combination, account={**combination.account, "counts": f"not asked: {obstacle}"})
+        return replace(combination, account={**combination.account, "counts": f"not used: {obstacle}"})
     counts = estimate_counts(graph, y, noise, timings, COMBINATION_TIME)
     doubt = _doubt(y, noise, combination, counts)
     verdict = f"its risk is {doubt:+.1f} standard errors from that of the combination; {'dropped' if doubt > DOUBT else 'taken'}"
@@ -133,14 +133,16 @@ def _denoise_signal(
 def _obstacle_to_counts(graph: Graph, y: np.ndarray, settings: Settings) -> str | None:
     """Return why `counts` cannot be computed here, or None."""
     if on_device(y):
-        return "it is worked on by the processor only"
+        return "it runs on the CPU only"
     return why_not(graph) if settings.groups is None else "columns are denoised together, on a product graph"
 
 
 def _hedged(y: np.ndarray, noise: Noise, counts: Assessed, combination: Assessed) -> Assessed:
     """Return counts with a share of the combination."""
     both, shares = (counts, combination), np.array([1 - HEDGE, HEDGE])
-    whole, gain = average(y, both, noise, shares)
+    mean = average(
+        y, np.stack([one.signal for one in both]), [one.risk for one in both], [one.risk_se for one in both], noise, shares
+    )
     account = {
         "why": f"the signal cannot be negative: {shares[0]:.0%} of the empirical-Bayes estimate, {shares[1]:.0%} of the combination",
         "counts": counts.account["counts"],
@@ -149,10 +151,12 @@ def _hedged(y: np.ndarray, noise: Noise, counts: Assessed, combination: Assessed
         "sigma_too_large": combination.account["sigma_too_large"],
         "combination": combination.account,
     }
-    return replace(
-        whole,
+    return Assessed(
+        signal=mean.signal,
+        risk=mean.risk,
+        risk_se=mean.risk_se,
         probe_se=HEDGE * combination.probe_se,
-        sure=sum_of_rows(shares, np.stack([one.sure for one in both])) + gain,
+        sure=sum_of_rows(shares, np.stack([one.sure for one in both])) + mean.gain,
         # E[(fhat - f)^2 | y] around the posterior mean: the posterior variance, and the squared distance from there to the mixture
         variance=counts.variance + (HEDGE * (combination.signal - counts.signal)) ** 2,
         is_posterior=True,
@@ -204,7 +208,7 @@ def _weights(combination: Combination) -> dict[str, float]:
 
 def _assess_combination(observation: Observation, last: Combination, level: float, account: dict[str, Any]) -> Assessed:
     """Return the combination with its risk; a level that was taken off costs one degree of freedom."""
-    noise, n = observation.noise, observation.graph.n
+    noise = observation.noise
     estimate = Estimate(
         signal=last.signal,
         sure=last.sure,
@@ -212,8 +216,8 @@ def _assess_combination(observation: Observation, last: Combination, level: floa
         jacobian=last,
         probes=ProbeUse("probes", observation.filters.probes.count, has_diagonal=False),
         optimism=last.optimism,
+        level=level,
+        level_cost=2 * noise.mean(observation.graph.n) if level else 0.0,
         account=account,
     )
-    assessed = with_risk(observation.y, estimate, noise)
-    risk = assessed.risk + (2 * noise.mean(n) if level else 0.0)
-    return replace(assessed, signal=last.signal + level, risk=risk)
+    return with_risk(observation.y, estimate, noise)

@@ -16,23 +16,17 @@ from hushgraph._validation import checked_real_array, choose
 from hushgraph.estimators.combined import denoise_combined
 from hushgraph.estimators.counts.method import denoise_counts
 from hushgraph.estimators.methods import MethodName
-from hushgraph.estimators.problem import Columns, Missing, Problem
+from hushgraph.estimators.problem import ColumnTies, Missing, Problem
 from hushgraph.estimators.result import Denoised, NodeRisk, like_input
 from hushgraph.estimators.risk import IMPOSSIBLE, Assessed, NoiseRisk, average
 from hushgraph.estimators.settings import Settings
 from hushgraph.estimators.wavelet import denoise_wavelets
 from hushgraph.graphs import Graph, checked_graph
-from hushgraph.wavelets import Candidates, Frame, Law, Level, Noise, Rule, checked_frame_of, estimate_sigma
+from hushgraph.wavelets import Frame, Law, Level, Noise, Rule, ThresholdChoice, checked_frame_of, estimate_sigma
 
 LARGEST_CACHED_PRODUCT = 2**19  # nodes
-DETAILS_OF_ONE = (
-    "weights",
-    "sets",
-    "risk_alone",
-    "refined",
-    "chosen",
-    "divergence",
-)  # product graph, no use for the mean of several
+# details of one product graph, which mean nothing for the mean of several
+DETAILS_OF_ONE = ("weights", "sets", "risk_alone", "refined", "chosen", "divergence")
 TOO_LARGE = (
     "sigma is too large: a scale of the values, or all of them, vary less than noise of this sigma would; "
     "risk and expected errors are worth nothing then. Pass the standard deviation of the noise, not its variance"
@@ -55,12 +49,12 @@ def denoise(
     rule: Rule = "james_stein",
     beta: float | None = None,
     level: Level = "scale",
-    candidates: Candidates = "all",
+    candidates: ThresholdChoice = "all",
     n_probes: int | None = None,
     law: Law = "rademacher",
     seed: int = 0,
     missing: Missing = "error",
-    columns: Columns | Graph | None = None,
+    columns: ColumnTies | Graph | None = None,
     nonnegative: bool = False,
     refine: bool | None = None,
     integer: bool = False,
@@ -115,9 +109,9 @@ def denoise(
         result is the mean over weak, middling and strong ties along the path. A graph with a node per column: its product
         with `graph`. Default: "path" for a release over time windows, else "separate".
     nonnegative : bool
-        The signal cannot be negative: "auto" asks `counts` too, and negative values are set to zero in the end.
+        The signal cannot be negative: "auto" uses `counts` too, and negative values are set to zero in the end.
     refine : bool, optional
-        Whether "auto" and "let" look at the signal a second time in the light of their first result. Default: "auto" does,
+        Whether "auto" and "let" run a second stage, which uses their first result. Default: "auto" does,
         from 500 nodes on.
     integer : bool
         Round to whole numbers. `risk` is that of the result before anything was clipped or rounded.
@@ -184,7 +178,7 @@ def denoise(
 def _refuse_on_device(settings: Settings, missing: Missing) -> None:
     if missing != "error" or not settings.about.is_for_gpu:
         wish = Sentence("{missing=}{!r}", missing) if missing != "error" else Sentence("{method=}{!r}", settings.method)
-        raise InputError(Sentence("{} is worked on by the processor only: {pass cupy.asnumpy(noisy)}", wish))
+        raise InputError(Sentence("{} runs on the CPU only: {pass cupy.asnumpy(noisy)}", wish))
 
 
 # ---- from the problem to a problem without gaps and columns --------------------------------------------------------
@@ -227,10 +221,10 @@ def _solve_together(problem: Problem, settings: Settings, timings: dict[str, flo
 def _mean_of_products(problem: Problem, y: np.ndarray, noise: Noise, parts: list[Denoised]) -> Denoised:
     """Return the mean of the results on several product graphs."""
     shape, terms = problem.values.shape, [part.node_risk for part in parts]
-    estimates = [Assessed(part.signal, part.risk, part.risk_se, part.probe_se, None, None) for part in parts]
-    mean, gain = average(y, estimates, noise, np.full(len(parts), 1 / len(parts)))
+    signals, shares = np.stack([part.signal for part in parts]), np.full(len(parts), 1 / len(parts))
+    mean = average(y, signals, [part.risk for part in parts], [part.risk_se for part in parts], noise, shares)
     known = terms[0].known
-    sure = np.mean(np.stack([term.sure for term in terms]), axis=0) + (gain if known is None else gain[known])
+    sure = np.mean(np.stack([term.sure for term in terms]), axis=0) + (mean.gain if known is None else mean.gain[known])
     variance = np.mean(np.stack([term.variance for term in terms]), axis=0)
     details = {name: value for name, value in parts[0].details.items() if name not in DETAILS_OF_ONE}
     details["sigma_too_large"] = np.any([part.details["sigma_too_large"] for part in parts], axis=0)
@@ -240,7 +234,7 @@ def _mean_of_products(problem: Problem, y: np.ndarray, noise: Noise, parts: list
         sigma=parts[0].sigma if problem.sigma is None else problem.sigma,
         risk=mean.risk,
         risk_se=mean.risk_se,
-        probe_se=mean.probe_se,
+        probe_se=max(part.probe_se for part in parts),
         thresholds=[part.thresholds for part in parts],
         details={**details, "columns": list(problem.column_graphs), "parts": [part.details for part in parts]},
         node_risk=NodeRisk(terms[len(terms) // 2].graph, sure, variance, shape, known),
@@ -289,7 +283,7 @@ def _solve_complete(problem: Problem, settings: Settings, timings: dict[str, flo
             f"sigma was not given; estimated as {problem.sigma:.6g} from the finest scale (an upper estimate on rough signals)"
         )
     if on_device(problem.values) and settings.method == "auto" and settings.nonnegative:
-        msg = "{method='counts'}, which helps where values cannot be negative, is not asked on a GPU; {pass cupy.asnumpy(noisy)} for it"
+        msg = "{method='counts'}, which helps where values cannot be negative, is not used on a GPU; {pass cupy.asnumpy(noisy)} for it"
         notes.append(Sentence(msg))
     estimates, details = FAMILIES[settings.about.family](problem, settings, timings)
     result = _assembled(problem, estimates, details, settings, timings)

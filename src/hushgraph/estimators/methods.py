@@ -31,6 +31,8 @@ class Method:
         Whether thresholds follow the local noise level of the coefficients.
     takes_frame, takes_rule, takes_refine : bool
         Whether the arguments `frame` and `weights`; `rule`, `beta`, `level` and `candidates`; `refine` have a meaning.
+    refines_by_default : bool
+        Whether there is a second stage unless `refine=False`.
     is_for_gpu, is_distributed : bool
         Whether it runs on a GPU, and in partitions.
     is_slow : bool
@@ -47,6 +49,7 @@ class Method:
     takes_frame: bool = False
     takes_rule: bool = False
     takes_refine: bool = False
+    refines_by_default: bool = False
     is_for_gpu: bool = True
     is_distributed: bool = False
     is_slow: bool = False
@@ -62,6 +65,7 @@ METHODS: dict[str, Method] = {
             title="Combined, best of all (default)",
             sentence="Many simple estimates were made (smoothing at several widths, wavelets, spikes, pieces) and combined so that the estimated error is smallest.",
             takes_refine=True,
+            refines_by_default=True,
             is_distributed=True,
             is_slow=True,
         ),

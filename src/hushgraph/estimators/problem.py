@@ -20,7 +20,7 @@ from hushgraph.graphs import Graph, Noisy, is_labelled
 from hushgraph.wavelets import Noise
 
 Missing = Literal["error", "drop", "fill"]
-Columns = Literal["separate", "path"]
+ColumnTies = Literal["separate", "path"]
 COLUMN_WEIGHTS = (0.25, 4.0, 64.0)  # of the edges between neighbouring columns; columns="path" takes the mean of the three
 
 
@@ -38,7 +38,7 @@ class Problem:
     column_graphs: tuple[Graph, ...] = ()
 
     @classmethod
-    def of(cls, graph: Graph, noisy: Any, *, sigma: Any, missing: Missing, columns: Columns | Graph | None) -> Problem:
+    def of(cls, graph: Graph, noisy: Any, *, sigma: Any, missing: Missing, columns: ColumnTies | Graph | None) -> Problem:
         """Return the problem of what the caller passes, or raise an InputError."""
         values, sigma = _values_and_sigma(graph, noisy, sigma, missing)
         return cls(graph, values, sigma, missing, _column_graphs(columns, noisy, values))
@@ -89,7 +89,7 @@ class Problem:
         return whole
 
 
-def _column_graphs(columns: Columns | Graph | None, noisy: Any, values: np.ndarray) -> tuple[Graph, ...]:
+def _column_graphs(columns: ColumnTies | Graph | None, noisy: Any, values: np.ndarray) -> tuple[Graph, ...]:
     if columns is None:
         columns = "path" if isinstance(noisy, Noisy) and noisy.windows is not None else "separate"
     m = values.shape[1] if values.ndim == 2 else 1
@@ -98,7 +98,7 @@ def _column_graphs(columns: Columns | Graph | None, noisy: Any, values: np.ndarr
             msg = f"columns= needs a graph with a node per column; got {columns.n} nodes for values of shape {values.shape}"
             raise InputError(msg)
         return (columns,)
-    if choose("columns", columns, get_args(Columns)) == "separate" or m == 1:
+    if choose("columns", columns, get_args(ColumnTies)) == "separate" or m == 1:
         return ()
     row = np.arange(m - 1)
     pairs = np.stack([row, row + 1], axis=1)

@@ -10,13 +10,12 @@ at fixed thresholds and weights. What choosing them by SURE costs is the `optimi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 
-from hushgraph.core import block_sum, rowwise_sums, sum_of_rows
+from hushgraph.core import block_sum, rowwise_sums, shifted, sum_of_rows
 from hushgraph.wavelets import Law, Noise
 
 Source = Literal["probes", "exact", "given"]  # of the weights that divergences are made of
@@ -40,12 +39,12 @@ class Jacobian(Protocol):
         ...
 
 
-def spread_along(eps: np.ndarray, ahead: np.ndarray, back: np.ndarray | None, noise: Noise) -> Spread:
-    """Return the spread that probes estimate: `ahead` is J eps of each probe, `back` is J' eps, or None where J is symmetric."""
-    frobenius = noise.variance * np.mean(noise.energy(ahead, ahead))
-    trace = frobenius if back is None else noise.variance * np.mean(noise.energy(ahead, back))
-    divergence = noise.variance * np.mean(np.multiply(eps, ahead, dtype=np.float64), axis=0)
-    return Spread(trace, frobenius, divergence, noise.variance * np.mean(np.square(ahead, dtype=np.float64), axis=0))
+def spread_along(eps: np.ndarray, product: np.ndarray, transposed: np.ndarray | None, noise: Noise) -> Spread:
+    """Return the spread that probes estimate: `product` is J eps of each probe, `transposed` is J' eps, or None where J is symmetric."""
+    frobenius = noise.variance * np.mean(noise.energy(product, product))
+    trace = frobenius if transposed is None else noise.variance * np.mean(noise.energy(product, transposed))
+    divergence = noise.variance * np.mean(np.multiply(eps, product, dtype=np.float64), axis=0)
+    return Spread(trace, frobenius, divergence, noise.variance * np.mean(np.square(product, dtype=np.float64), axis=0))
 
 
 @dataclass(frozen=True)
@@ -68,8 +67,10 @@ EXACT = ProbeUse("exact")
 class Estimate:
     """An estimate of one signal, before its risk is worked out.
 
-    `divergence` is sum_i sigma_i^2 df_i/dy_i in units of `noise.variance`. `level` is a constant that was taken off the signal
-    before and is added to it afterwards. `account` says what was done, for people to read.
+    `sure` is its SURE at fixed thresholds and weights, and `divergence` is sum_i sigma_i^2 df_i/dy_i in units of `noise.variance`.
+    `optimism` is what choosing thresholds and weights costs. `level` is a constant that was taken off the signal before and is added to
+    the estimate; `level_cost` is what it adds to the risk, where `sure` does not hold that already. `account` says what was done, for
+    people to read.
     """
 
     signal: Any
@@ -78,6 +79,8 @@ class Estimate:
     jacobian: Jacobian
     probes: ProbeUse
     optimism: float = 0.0
+    level: float = 0.0
+    level_cost: float = 0.0
     is_posterior: bool = False
     thresholds: Any = None
     account: dict[str, Any] = field(default_factory=dict)
@@ -101,16 +104,76 @@ class Assessed:
     account: dict[str, Any] = field(default_factory=dict)
 
 
+class RiskSums(NamedTuple):
+    """The sums over nodes that the risk of an estimate is made of. Parts of a graph add theirs up."""
+
+    sure: Any  # with what choosing costs
+    weighted_residual: Any  # <y - f, Sigma (y - f)>
+    divergence: Any  # tr(Sigma J)
+    weighted_divergence: Any  # tr(Sigma J Sigma)
+    trace: Any  # tr((Sigma J)^2)
+    frobenius: Any  # tr(J' Sigma J Sigma)
+    noise_total: float  # tr(Sigma)
+    noise_fourth: float  # tr(Sigma^2)
+    n: int
+
+    def risk_numbers(self, probes: ProbeUse) -> tuple[Any, Any, Any]:
+        """Return the risk, its standard error, and the part of that which the probes cause."""
+        return self.sure, self._risk_error(), self._probe_error(probes)
+
+    def _risk_error(self) -> Any:
+        """Return `risk_se`.
+
+        The mean squared difference of SURE and loss is at least 2 tr(((I - 2 J) Sigma)^2), which is due to the noise alone. That takes
+        the place of an estimate of less than a quarter of it: the residual is too small then, since sigma is too large, and the estimate
+        may even be negative.
+        """
+        square = 4 * self.weighted_residual + 4 * self.trace - 2 * self.noise_fourth
+        noise_alone = 2 * (self.noise_fourth - 4 * self.weighted_divergence + 4 * self.trace)
+        return np.sqrt(np.maximum(np.where(4 * square < noise_alone, noise_alone, square), 0.0))
+
+    def _probe_error(self, probes: ProbeUse) -> Any:
+        """Return `probe_se`: Proposition 2 of the paper, corrected; its last sum, of the squared diagonal of M, is the least it can be."""
+        if probes.source != "probes":
+            return 0.0 if probes.source == "exact" else np.nan
+        diagonal = self.divergence**2 / self.n if probes.has_diagonal and probes.law == "rademacher" else 0.0
+        return np.sqrt(4 * np.maximum(self.frobenius + self.trace - 2 * diagonal, 0.0) / probes.count)
+
+    def or_nothing(self, probes: ProbeUse) -> tuple[bool, float, float, float]:
+        """Return whether the risk exceeds that of doing nothing, and the three numbers, which are those of doing nothing then."""
+        is_worse, *numbers = NoiseRisk.of(self.noise_total, self.noise_fourth).instead_of(*self.risk_numbers(probes))
+        risk, risk_se, probe_se = map(float, numbers)
+        return bool(is_worse), risk, risk_se, probe_se
+
+
+def sure_of(residual: Any, noise_total: float, divergence: Any) -> Any:
+    """Return SURE from ||y - f||^2, tr(Sigma) and tr(Sigma J)."""
+    return residual - noise_total + 2 * divergence
+
+
 def with_risk(y: Any, estimate: Estimate, noise: Noise) -> Assessed:
     """Return the estimate of `y` with its risk, its standard errors and the terms of each node."""
     spread = estimate.jacobian.spread(noise)
     square = np.square(estimate.signal - y, dtype=np.float64)
-    weighted, turned = rowwise_sums(np.stack([noise.weigh(square), noise.weigh(spread.divergence)]))
+    n = len(square)
+    weighted_residual, weighted_divergence = rowwise_sums(np.stack([noise.weigh(square), noise.weigh(spread.divergence)]))
+    sums = RiskSums(
+        sure=estimate.sure + estimate.optimism + estimate.level_cost,
+        weighted_residual=weighted_residual,
+        divergence=noise.variance * estimate.divergence,
+        weighted_divergence=weighted_divergence,
+        trace=spread.trace,
+        frobenius=spread.frobenius,
+        noise_total=noise.total(n),
+        noise_fourth=noise.fourth(n),
+        n=n,
+    )
+    risk, risk_se, probe_se = sums.risk_numbers(estimate.probes)
     return Assessed(
-        signal=estimate.signal,
-        risk=estimate.sure + estimate.optimism,
-        risk_se=risk_error(weighted, spread.trace, turned, noise.fourth(len(square))),
-        probe_se=probe_error(estimate.probes, spread.trace, spread.frobenius, noise.variance * estimate.divergence, len(square)),
+        signal=shifted(estimate.signal[None], np.array([estimate.level]))[0],
+        risk=risk,
+        risk_se=risk_se,
+        probe_se=probe_se,
         sure=square - noise.weigh(np.ones_like(square)) + 2 * spread.divergence,
         variance=spread.variance,
         is_posterior=estimate.is_posterior,
@@ -119,53 +182,25 @@ def with_risk(y: Any, estimate: Estimate, noise: Noise) -> Assessed:
     )
 
 
-def sure_of(residual: Any, noise_total: float, weighted_divergence: Any) -> Any:
-    """Return SURE from ||y - f||^2, tr(Sigma) and tr(Sigma J)."""
-    return residual - noise_total + 2 * weighted_divergence
+class Average(NamedTuple):
+    """The average of several estimates: its signal, risk and standard error, and what SURE gains at each node over the mean of theirs."""
+
+    signal: np.ndarray
+    risk: float
+    risk_se: float
+    gain: np.ndarray
 
 
-def risk_error(weighted: Any, trace: Any, turned: Any, fourth: float) -> Any:
-    """Return `risk_se` from <y - f, Sigma (y - f)>, tr((Sigma J)^2), tr(Sigma J Sigma) and tr(Sigma^2).
-
-    The mean squared difference of SURE and loss is at least 2 tr(((I - 2 J) Sigma)^2), which is due to the noise alone. That takes the
-    place of an estimate of less than a quarter of it: the residual is too small then, since sigma is too large, and the estimate may
-    even be negative.
-    """
-    square, noise_alone = 4 * weighted + 4 * trace - 2 * fourth, 2 * (fourth - 4 * turned + 4 * trace)
-    return np.sqrt(np.maximum(np.where(4 * square < noise_alone, noise_alone, square), 0.0))
-
-
-def probe_error(use: ProbeUse, trace: Any, frobenius: Any, weighted_divergence: Any, n: int) -> Any:
-    """Return `probe_se`, the part of the standard error that the probes cause: Proposition 2 of the paper, corrected.
-
-    Its last sum, of the squared diagonal of M, is replaced by the least it can be.
-    """
-    if use.source != "probes":
-        return 0.0 if use.source == "exact" else np.nan
-    diagonal = weighted_divergence**2 / n if use.has_diagonal and use.law == "rademacher" else 0.0
-    return np.sqrt(4 * np.maximum(frobenius + trace - 2 * diagonal, 0.0) / use.count)
-
-
-def average(y: Any, parts: Sequence[Assessed], noise: Noise, shares: np.ndarray) -> tuple[Assessed, np.ndarray]:
-    """Return the average of several estimates of y in these shares, and what SURE gains at each node over the mean of theirs.
+def average(y: Any, signals: np.ndarray, risks: Any, errors: Any, noise: Noise, shares: np.ndarray) -> Average:
+    """Return the average of estimates (k, n) of y in these shares.
 
     SURE is exact for an average, since divergences are averaged. Its standard error is an upper bound, since traces are convex.
     """
-    signals = np.stack([part.signal for part in parts])
-    risks, errors = (np.array([getattr(part, name) for part in parts]) for name in ("risk", "risk_se"))
     signal = sum_of_rows(shares, signals)
     gain = np.nan_to_num((y - signal) ** 2 - sum_of_rows(shares, (y - signals) ** 2))  # at most 0; 0 where there is no value
     square = shares @ np.square(errors) + 4 * block_sum(noise.weigh(gain))
     square = square if square > 0 else np.min(np.square(errors))  # 0 and less where sigma is too large: no part's error is 0
-    whole = Assessed(
-        signal=signal,
-        risk=float(shares @ risks + block_sum(gain)),
-        risk_se=float(np.sqrt(square)),
-        probe_se=max(part.probe_se for part in parts),
-        sure=None,
-        variance=None,
-    )
-    return whole, gain
+    return Average(signal, float(shares @ np.asarray(risks) + block_sum(gain)), float(np.sqrt(square)), gain)
 
 
 class NoiseRisk(NamedTuple):

@@ -10,7 +10,7 @@ import numpy as np
 from hushgraph._errors import InputError, Sentence
 from hushgraph._validation import checked_count, checked_seed, choose
 from hushgraph.estimators.methods import METHODS, Method, MethodName
-from hushgraph.wavelets import Candidates, Frame, Law, Level, Rule, sure_exponent
+from hushgraph.wavelets import Frame, Law, Level, Rule, ThresholdChoice, sure_exponent
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -26,7 +26,7 @@ class Settings:
     rule: Rule = "james_stein"
     beta: float | None = None
     level: Level = "scale"
-    candidates: Candidates = "all"
+    candidates: ThresholdChoice = "all"
     n_probes: int | None = None
     law: Law = "rademacher"
     seed: int = 0
@@ -49,7 +49,7 @@ class Settings:
         choose("method", self.method, tuple(METHODS))
         sure_exponent(self.rule, self.beta)
         choose("level", self.level, get_args(Level))
-        choose("candidates", self.candidates, get_args(Candidates))
+        choose("candidates", self.candidates, get_args(ThresholdChoice))
         choose("law", self.law, get_args(Law))
         if self.n_probes is not None:
             checked_count("n_probes", self.n_probes, 1)

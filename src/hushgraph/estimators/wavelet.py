@@ -6,12 +6,12 @@ Frames that share filters (the same frame with more or fewer low bands) share tr
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from hushgraph._arrays import namespace, on_device, on_host, placed_like
-from hushgraph._errors import InputError
+from hushgraph._errors import InputError, StateError
 from hushgraph._progress import timed
 from hushgraph.core import block_sum, offset_of, rowwise_dots, rowwise_sums, rowwise_variances, shifted
 from hushgraph.estimators.problem import Problem
@@ -72,29 +72,35 @@ class FrameEstimate:
     thresholds: np.ndarray
     sure: np.ndarray
     divergence: np.ndarray
-    derivative: Any = None  # J eps of the probes, where it was computed together with the signal
+    product: Any = None  # J eps of the probes, where it was computed together with the signal
 
 
-class ThresholdJacobian(NamedTuple):
-    """The Jacobian J = S diag(slope) W of one signal's estimate, by the transforms of a few probes."""
+@dataclass(eq=False)
+class ThresholdJacobian:
+    """The Jacobian J = S diag(slope) W of one signal's estimate, by the transforms of a few probes. Its products are computed once."""
 
     frame: Frame
-    slope: np.ndarray
+    slope: np.ndarray | None
     eps: np.ndarray
     bands: np.ndarray
-    derivative: Any
+    product: Any  # J eps, where it was computed together with the signal
 
     def jvp(self) -> tuple[np.ndarray, np.ndarray | None]:
-        """Return J eps, and J' eps where J is not symmetric: the Laplacian of a random walk."""
-        turned = None
+        """Return J eps, and J' eps where J is not symmetric: the Laplacian of a random walk.
+
+        With one probe, as on large graphs, the memory of the slopes is used for the product; a second call is an error.
+        """
+        if self.slope is None:
+            msg = "the products of this Jacobian were computed before"
+            raise StateError(msg)
+        slope, self.slope, turned = self.slope, None, None
         if self.frame.laplacian == "random_walk":
-            turned = self.slope * forward(self.frame, self.eps, transposed=True)
-        ahead = self.derivative
-        if ahead is None:
-            # with one probe (a large graph) the product takes the place of the slopes: this is their last use
-            out = self.slope[None] if len(self.eps) == 1 else None
-            ahead = inverse(self.frame, np.multiply(self.slope, self.bands.astype(self.slope.dtype, copy=False), out=out))
-        return ahead, None if turned is None else inverse(self.frame, turned, transposed=True)
+            turned = slope * forward(self.frame, self.eps, transposed=True)
+        product = self.product
+        if product is None:
+            out = slope[None] if len(self.eps) == 1 else None
+            product = inverse(self.frame, np.multiply(slope, self.bands.astype(slope.dtype, copy=False), out=out))
+        return product, None if turned is None else inverse(self.frame, turned, transposed=True)
 
     def spread(self, noise: Noise) -> Spread:
         """Return what the Jacobian does to the noise, as the probes estimate it."""
@@ -131,13 +137,13 @@ def estimates(
     results = []
     for frame, pick in zip(frames, rows, strict=True):
         with timed(timings, "inverse", 0.6, 0.75):
-            signal, derivative = _synthesized(frame, F if len(frames) == 1 else F[:, placed_like(pick, F)], slope, probed)
+            signal, product = _synthesized(frame, F if len(frames) == 1 else F[:, placed_like(pick, F)], slope, probed)
         divergence = namespace(F).stack(
             [sum(row[j] for j in pick) + free for row, free in zip(shares, freedom, strict=True)]
         )  # in this order, however many signals there are
         apart = np.subtract(signal, planes, dtype=np.float64)
         sure = sure_of(rowwise_dots(apart, apart), noise.total(planes.shape[1]), noise.variance * divergence)
-        results.append(FrameEstimate(frame, pick, signal, t[pick], sure, divergence, derivative))
+        results.append(FrameEstimate(frame, pick, signal, t[pick], sure, divergence, product))
     return results, probed, slope
 
 
@@ -148,8 +154,8 @@ def signals_below_noise(probed: Probed, noise: Noise) -> np.ndarray:
     return np.asarray(noise.is_too_large(energy, trace, tests=2 * len(trace), n_probes=n_probes).any(axis=1))
 
 
-def estimate_of(part: FrameEstimate, m: int, probed: Probed, slope: np.ndarray, settings: Settings) -> Estimate:
-    """Return the estimate of signal m with its Jacobian."""
+def estimate_of(part: FrameEstimate, m: int, probed: Probed, slope: np.ndarray, level: float, settings: Settings) -> Estimate:
+    """Return the estimate of signal m with its Jacobian; its divergence holds the cost of the level."""
     is_whole = len(part.rows) == len(slope[m])
     rows = placed_like(part.rows, slope)
     own, bands = (slope[m], probed.bands) if is_whole else (slope[m][rows], probed.bands[:, rows])
@@ -157,8 +163,9 @@ def estimate_of(part: FrameEstimate, m: int, probed: Probed, slope: np.ndarray, 
         signal=part.signal[m],
         sure=part.sure[m],
         divergence=part.divergence[m],
-        jacobian=ThresholdJacobian(part.frame, own, probed.eps, bands, part.derivative),
+        jacobian=ThresholdJacobian(part.frame, own, probed.eps, bands, part.product),
         probes=ProbeUse(probed.source, probed.count, settings.law),
+        level=level,
         thresholds=part.thresholds[..., m],
     )
 
@@ -297,8 +304,7 @@ def denoise_wavelets(problem: Problem, settings: Settings, timings: dict[str, fl
     assessed = []
     for m, (b, y) in enumerate(zip(best, planes, strict=True)):
         with timed(timings, "risk error", 0.75, 1.0):
-            one = with_risk(y, estimate_of(parts[b], m, probed, slope, settings), noise)
-        assessed.append(replace(one, signal=shifted(one.signal[None], levels[m : m + 1])[0]))
+            assessed.append(with_risk(y, estimate_of(parts[b], m, probed, slope, float(levels[m]), settings), noise))
     chosen = [parts[b].frame for b in best]
     is_single = problem.values.ndim == 1
     details = {

@@ -47,7 +47,7 @@ def methods_for(graph: Graph) -> list[dict[str, Any]]:
             "title": method.title,
             "rule": method.takes_rule,
             "refine": method.takes_refine,
-            "refine_default": name == "auto",
+            "refine_default": method.refines_by_default,
         }
         for name, method in OFFERED.items()
         if name != "counts" or why_not(graph) is None

@@ -12,7 +12,7 @@ import numpy as np
 from hushgraph._progress import nth
 from hushgraph._validation import checked_count, checked_number, checked_seed, choose
 from hushgraph.datasets import city, hotspot_counts
-from hushgraph.estimators import Columns, MethodName, denoise
+from hushgraph.estimators import ColumnTies, MethodName, denoise
 from hushgraph.graphs import Graph, checked_graph
 from hushgraph.privacy.calibration import Mechanism, checked_delta, mechanism_sigma
 from hushgraph.privacy.guarantee import MODERATE, checked_guarantee
@@ -210,7 +210,7 @@ def _row(
     squares = []
     for draw, truth in enumerate(truths):
         noisy = simulate(graph, truth, epsilon=epsilon, delta=delta, sensitivity_squared=squared, mechanism=mechanism, seed=draw)
-        columns: Columns = "path" if truth.ndim == 2 else "separate"
+        columns: ColumnTies = "path" if truth.ndim == 2 else "separate"
         with nth(draw, len(truths)):
             signal = denoise(graph, noisy, method=method, columns=columns, nonnegative=True).signal
         squares.append([np.mean(part**2) for part in (truth, noisy.values - truth, signal - truth)])

@@ -78,8 +78,8 @@ from .threshold_search import (
     WORDS as WORDS,
 )
 from .thresholds import (
-    Candidates as Candidates,
     Level as Level,
+    ThresholdChoice as ThresholdChoice,
     apply_thresholds as apply_thresholds,
     least_thresholds as least_thresholds,
     oracle_thresholds as oracle_thresholds,

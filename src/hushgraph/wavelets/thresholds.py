@@ -30,7 +30,7 @@ from hushgraph.wavelets.transform import checked_coefficient_size
 from hushgraph.wavelets.unbiased_risk import ThresholdScale, checked_pair, threshold_multiplier
 
 Level = Literal["scale", "global"]
-Candidates = Literal["all", "percentiles"]
+ThresholdChoice = Literal["all", "percentiles"]
 
 
 @renamed(scaled="threshold_scale")
@@ -43,7 +43,7 @@ def sure_thresholds(
     beta: float | None = None,
     threshold_scale: ThresholdScale = False,
     level: Level = "scale",
-    candidates: Candidates = "all",
+    candidates: ThresholdChoice = "all",
 ) -> np.ndarray:
     """Return the thresholds that minimise SURE.
 
@@ -81,7 +81,7 @@ def sure_thresholds(
     F, weights = checked_pair(F, weights)
     checked_coefficient_weights(weights)
     variance, scale = checked_sigma(sigma) ** 2, threshold_multiplier(weights, threshold_scale)
-    choose("candidates", candidates, get_args(Candidates))
+    choose("candidates", candidates, get_args(ThresholdChoice))
     choose("level", level, get_args(Level))
     return least_thresholds(F, weights, scale, variance=variance, beta=exponent, level=level, candidates=candidates)
 
@@ -94,7 +94,7 @@ def least_thresholds(
     variance: float,
     beta: float,
     level: Level = "scale",
-    candidates: Candidates = "all",
+    candidates: ThresholdChoice = "all",
 ) -> np.ndarray:
     """Return `sure_thresholds` of checked arrays: F (n_scales, n) or (n_scales, n, m), weights and scale (n_scales, n)."""
 

@@ -30,7 +30,7 @@ __device__ __forceinline__ u64 scramble(u64 x) {
     return x ^ (x >> 31);
 }
 
-// one sign for each node and key, as `risk.probes` makes them
+// one sign for each node and key, as `monte_carlo.probes` makes them
 template <typename T>
 __global__ void __launch_bounds__(256) signs(i64 n, const u64* keys, T* out) {
     i64 i = (i64)blockIdx.x * 256 + threadIdx.x;

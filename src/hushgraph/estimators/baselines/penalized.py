@@ -25,7 +25,7 @@ from hushgraph.estimators.baselines.chain_fused_lasso import (
 )
 from hushgraph.estimators.baselines.total_variation import Arcs, TotalVariation, minimise
 from hushgraph.estimators.result import Denoised, like_input
-from hushgraph.estimators.risk import risk_error, sure_of
+from hushgraph.estimators.risk import EXACT, RiskSums, sure_of
 from hushgraph.graphs import Graph, Noisy, checked_graph, depth_first_order, refuse_release
 
 LEAST, MOST = 0.05, 2.0  # penalties tried: from LEAST to MOST sqrt(n) noise levels, and 0 and infinity
@@ -303,8 +303,8 @@ def _choose(scores: Scores, penalty: Any, candidates: Any, sigma: float | None, 
 
 
 def _values(table: np.ndarray, by_truth: bool, sigma: float | None, n: int) -> np.ndarray:
-    """What is minimised: the true squared error, or SURE."""
-    return table[:, 2] if by_truth or sigma is None else table[:, 0] + sigma**2 * (2 * table[:, 1] - n)
+    """Return what is minimised at each penalty: the true squared error, or SURE."""
+    return table[:, 2] if by_truth or sigma is None else sure_of(table[:, 0], n * sigma**2, sigma**2 * table[:, 1])
 
 
 # ---- the result --------------------------------------------------------------------------------------------------
@@ -318,14 +318,7 @@ def _result(
     def gathered(values: Any) -> Any:
         return values[0] if alone else np.array(values)
 
-    variance = np.nan if observed.sigma is None else observed.sigma**2
-    risk = [sure_of(one.distance, n * variance, variance * one.pieces) for one in choices]
-    # the Jacobian is a projection, or a mean of some: its trace is the number of pieces, and that of its square is at most so large
-    pieces = [variance**2 * one.pieces for one in choices]
-    errors = [
-        float(risk_error(variance * one.distance, trace, trace, n * variance**2))
-        for one, trace in zip(choices, pieces, strict=True)
-    ]
+    numbers = [_risk_numbers(one, observed.sigma, n) for one in choices]
     curves: dict[str, Any] = {"penalties": [one.penalties for one in choices]}
     if observed.sigma is not None:
         curves["sure"] = [_values(one.scores, False, observed.sigma, n) for one in choices]
@@ -341,12 +334,34 @@ def _result(
     return Denoised(
         signal=like_input(graph, noisy, signal),
         sigma=observed.sigma,
-        risk=gathered(risk),
-        risk_se=gathered(errors),
-        probe_se=gathered([0.0] * len(choices)),
+        risk=gathered([risk for risk, _, _ in numbers]),
+        risk_se=gathered([error for _, error, _ in numbers]),
+        probe_se=gathered([error for _, _, error in numbers]),
         method=method,
         thresholds=gathered([one.penalty for one in choices]),
         timings={"total": time.perf_counter() - started},
         details=details,
         labels=graph.labels,
     )
+
+
+def _risk_numbers(choice: Choice, sigma: float | None, n: int) -> tuple[float, float, float]:
+    """Return risk, risk_se and probe_se; NaN without sigma.
+
+    The Jacobian is a projection, or a mean of some: its trace is the number of pieces, and that of its square is at most so large.
+    """
+    variance = np.nan if sigma is None else sigma**2
+    divergence, trace = variance * choice.pieces, variance**2 * choice.pieces
+    sums = RiskSums(
+        sure=sure_of(choice.distance, n * variance, divergence),
+        weighted_residual=variance * choice.distance,
+        divergence=divergence,
+        weighted_divergence=trace,
+        trace=trace,
+        frobenius=trace,
+        noise_total=n * variance,
+        noise_fourth=n * variance**2,
+        n=n,
+    )
+    risk, risk_se, probe_se = sums.risk_numbers(EXACT)
+    return float(risk), float(risk_se), float(probe_se)
