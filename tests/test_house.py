@@ -18,6 +18,8 @@ def imports_of(path: Path):
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("hushgraph."):
             yield node.module.split(".")[1:], [alias.name for alias in node.names]
+        elif isinstance(node, ast.Import):
+            yield from ((alias.name.split(".")[1:], []) for alias in node.names if alias.name.startswith("hushgraph."))
 
 
 def test_there_are_twelve_rooms_and_eight_small_files():
@@ -40,9 +42,9 @@ def test_a_room_imports_from_the_faces_of_other_rooms_only(room):
 def test_the_test_of_faces_can_fail(tmp_path, monkeypatch):
     (tmp_path / "files").mkdir()
     file = tmp_path / "files" / "module.py"
-    file.write_text("from hushgraph.graphs.graph import Graph\nfrom hushgraph.graphs import Graph\n")
+    file.write_text("from hushgraph.graphs.graph import Graph\nfrom hushgraph.graphs import Graph\nimport hushgraph.core.sums\n")
     monkeypatch.setattr(__import__(__name__, fromlist=["HOME"]), "HOME", tmp_path)
-    assert inside_imports(file) == ["graphs.graph"]
+    assert inside_imports(file) == ["graphs.graph", "core.sums"]
 
 
 def names_in(stub: Path) -> dict[str, str]:
