@@ -18,7 +18,7 @@ from hushgraph._validation import checked_count
 from hushgraph.estimators.risk import IMPOSSIBLE
 from hushgraph.graphs import Graph, in_form_of, labels_and_values, node_names, pandas_module
 
-HOPS = 16
+DEFAULT_HOPS = 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +36,7 @@ class NodeRisk:
     known: np.ndarray | None = None
     posterior: np.ndarray | None = None
 
-    def expected_error(self, *, hops: int = HOPS, bounds: np.ndarray | None = None) -> np.ndarray:
+    def expected_error(self, *, hops: int = DEFAULT_HOPS, bounds: np.ndarray | None = None) -> np.ndarray:
         """Root of the mean squared error around each node, in the shape of the signal; NaN where there was no value.
 
         A signal whose errors are all below a tenth of its entry of `bounds` gets that entry; one whose entry is NaN gets NaN.
@@ -131,7 +131,7 @@ class Denoised:
     labels: np.ndarray | None = field(default=None, repr=False)
     node_risk: Any = field(default=None, repr=False)
 
-    def expected_error(self, *, hops: int = HOPS) -> Any:
+    def expected_error(self, *, hops: int = DEFAULT_HOPS) -> Any:
         """Return the expected error of each value (root mean square): SURE averaged over the nodes around.
 
         It is the error of the estimate before clipping and rounding. It is NaN for a signal for which sigma is too large

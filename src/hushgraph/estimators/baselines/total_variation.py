@@ -23,14 +23,13 @@ UNSENT = 1e-11  # flow left over, as a share of the range of y, that counts as n
 
 
 class TotalVariation(NamedTuple):
-    """The minimiser x, its number of pieces (connected, of equal value), its objective, the proven duality gap; which piece is whose.
+    """The minimiser x, its number of pieces (connected, of equal value), the proven duality gap, and the piece of each node.
 
     The relative gap is the gap as a share of the objective, or where that is nearly 0 of what rounding could make of it.
     """
 
     x: np.ndarray
     pieces: int
-    objective: float
     gap: float
     relative_gap: float
     labels: np.ndarray
@@ -77,4 +76,4 @@ def _proven(x: Any, y: Any, first: Any, second: Any, cost: Any, flow: Any) -> To
     pieces, labels = csgraph.connected_components(joined, directed=False)
     objective = np.sum((x - y) ** 2) / 2 + np.sum(variation) / 2
     scale = max(objective, np.finfo(float).eps * np.sum(y**2), np.finfo(float).tiny)
-    return TotalVariation(x, int(pieces), float(objective), float(gap), float(gap / scale), labels)
+    return TotalVariation(x, int(pieces), float(gap), float(gap / scale), labels)

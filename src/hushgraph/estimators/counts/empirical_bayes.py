@@ -1,6 +1,6 @@
 """Counts: leave-one-out empirical Bayes for non-negative maps in Gaussian noise.
 
-The nodes around a node say what to expect there: mu_i = max(0, [mean y, F] c), where no feature F of `surroundings` sees y_i and
+The nodes around a node say what to expect there: mu_i = max(0, [mean y, F] c), where no feature F of `node_surroundings` sees y_i and
 c >= 0 is weighted least squares. The prior of f_i given mu_i is the equal mixture of
 
     (a) (1 - e) Gamma(shape k, mean s) + e Gamma(shape min(k, 1), mean h s),  s = b0 + b1 mu,   by marginal likelihood,
@@ -25,7 +25,7 @@ from scipy import optimize, special
 from hushgraph._progress import nth, reached
 from hushgraph._validation import checked_sigma
 from hushgraph.core import _loops, block_products, block_sum
-from hushgraph.estimators.counts.neighbourhoods import Surroundings, surroundings
+from hushgraph.estimators.counts.surroundings import Surroundings, node_surroundings
 from hushgraph.estimators.let.combination import bounded_minimum
 from hushgraph.estimators.risk import Spread
 from hushgraph.graphs import Graph, checked_graph
@@ -58,7 +58,6 @@ class CountsEstimate:
     sure : Stein's unbiased estimate of the total squared error, at fixed hyper-parameters
     active : number of features in use
     coordinates : whether places of the nodes were used
-    pilot : (n,) what the nodes around each node say about it
     """
 
     signal: np.ndarray = field(repr=False)
@@ -66,7 +65,6 @@ class CountsEstimate:
     sure: float
     active: int
     coordinates: bool
-    pilot: np.ndarray = field(repr=False)
 
     def spread(self, noise: Noise) -> Spread:
         """Return what the Jacobian does to the noise: it is diagonal, posterior variance over noise variance, and known exactly."""
@@ -74,7 +72,7 @@ class CountsEstimate:
         return Spread(trace, trace, self.variance, self.variance)
 
 
-def why_not(graph: Graph) -> str | None:
+def obstacle_to_counts(graph: Graph) -> str | None:
     """None where `counts_estimate` can be used on this graph, otherwise why not.
 
     The surroundings of a node hold up to a few thousand others, so memory grows to a third of a gigabyte at the largest size (more with hubs).
@@ -110,11 +108,11 @@ def counts_estimate(graph: Graph, y: np.ndarray, sigma: Any, *, coordinates: boo
     >>> hg.snr(counts, estimate.signal) > hg.snr(counts, np.maximum(noisy, 0)) + 2
     True
     """
-    around = surroundings(checked_graph(graph), coordinates=coordinates)
+    around = node_surroundings(checked_graph(graph), coordinates=coordinates)
     y = np.ascontiguousarray(y, dtype=np.float64)
     spread = np.broadcast_to(np.asarray(checked_sigma(sigma, graph.n), dtype=np.float64), y.shape).copy()
     if graph.n == 0:
-        return CountsEstimate(y, y, 0.0, 0, around.coordinates, y)
+        return CountsEstimate(y, y, 0.0, 0, around.coordinates)
     likelihood = likelihood_on(y, spread)
     features = around.features(y)
     with nth(0, 2):
@@ -124,7 +122,7 @@ def counts_estimate(graph: Graph, y: np.ndarray, sigma: Any, *, coordinates: boo
         last = fit_pass(likelihood, np.concatenate([features, corrected], axis=1), first.gamma)
     m, v = last.posterior(likelihood, last.mu)
     sure = block_sum((y - m) ** 2 - spread**2 + 2 * v)
-    return CountsEstimate(m, v, float(sure), int(np.count_nonzero(last.coefficients)), around.coordinates, last.mu)
+    return CountsEstimate(m, v, float(sure), int(np.count_nonzero(last.coefficients)), around.coordinates)
 
 
 # ---- the likelihood on a grid ------------------------------------------------------------------------------------

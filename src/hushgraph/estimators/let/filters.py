@@ -39,11 +39,11 @@ from hushgraph.wavelets import (
 
 HEAT = (100.0, 40.0, 15.0, 6.0, 2.5, 1.0, 0.4, 0.15)  # times of diffusion, at mean degree 3
 SMOOTHERS = (2.0, 10.0)  # a of (I + aL)^-1, likewise
-OTHERS = len(SMOOTHERS) + len(HEAT) + 1  # filters besides rho_j and psi_j
-PILOT = len(SMOOTHERS) - 1  # the smoother whose result gates
-GROUP = 4  # probes transformed at a time
+N_OTHER_FILTERS = len(SMOOTHERS) + len(HEAT) + 1  # filters besides rho_j and psi_j
+PILOT_SMOOTHER = len(SMOOTHERS) - 1  # the smoother whose result gates
+PROBES_AT_ONCE = 4  # probes transformed at a time
 ROUNDING = 1e-15  # coefficients below this part of the largest are 0
-KEPT = 16  # probes whose transforms are kept, for Jacobians; fewer on large graphs
+MAX_KEPT_PROBES = 16  # probes whose transforms are kept, for Jacobians; fewer on large graphs
 
 
 class Parts(NamedTuple):
@@ -168,8 +168,8 @@ def synthesized(frame: ChebyshevFrame, coefficients: np.ndarray, bands: np.ndarr
 
 
 def n_kept_probes(n: int, count: int) -> int:
-    """Return how many of `count` probes keep their transforms on a graph of n nodes: at most KEPT, fewer on large graphs."""
-    return int(np.clip(2**18 // max(n, 1), 1, min(KEPT, count)))
+    """Return how many of `count` probes keep their transforms on a graph of n nodes: at most MAX_KEPT_PROBES, fewer on large graphs."""
+    return int(np.clip(2**18 // max(n, 1), 1, min(MAX_KEPT_PROBES, count)))
 
 
 def _probe(frame: ChebyshevFrame, coefficients: np.ndarray, noise: Noise, eps: np.ndarray) -> Probes:
@@ -179,14 +179,14 @@ def _probe(frame: ChebyshevFrame, coefficients: np.ndarray, noise: Noise, eps: n
     (kernels, layout), moments = engine(frame, eps), np.zeros(coefficients.shape[1])
     xp = namespace(eps)
     sums, first = xp.empty((2 * len(few), n)), []
-    for start in range(0, count, GROUP):
-        group = eps[start : start + GROUP]
+    for start in range(0, count, PROBES_AT_ONCE):
+        group = eps[start : start + PROBES_AT_ONCE]
         rows, own = kernels.forward_with_moments(layout, few, group, _scale(frame), n_moments=len(moments))
         moments += on_host(own.sum(axis=0))
         if on_device(rows):
             _accumulate_on_device(group, rows, n_scales, 1 / count, start == 0, sums)
         else:
-            _loops.add_probes(group, rows, n_scales, n_scales + PILOT, 1 / count, start == 0, sums)
+            _loops.add_probes(group, rows, n_scales, n_scales + PILOT_SMOOTHER, 1 / count, start == 0, sums)
         first += [rows[: kept - start]] if start < kept else []
     weights, _, cross, left = np.split(sums, np.cumsum([n_scales, len(SMOOTHERS), n_scales]).tolist())
     smooth = smooth_weights(frame.graph, sums[: len(few)], sigma=noise.per_node)
@@ -198,7 +198,7 @@ def _probe(frame: ChebyshevFrame, coefficients: np.ndarray, noise: Noise, eps: n
 
 def _accumulate_on_device(eps: Any, rows: Any, n_scales: int, share: float, fresh: bool, sums: Any) -> None:
     """Adds that share of (rho_j eps)^2, (eps - P eps)^2, (P eps) (rho_j eps) and eps (eps - P eps) of each probe, as `add_probes` does."""
-    own, factor = rows.copy(), np.repeat(rows[:, n_scales + PILOT, None], rows.shape[1], axis=1)
+    own, factor = rows.copy(), np.repeat(rows[:, n_scales + PILOT_SMOOTHER, None], rows.shape[1], axis=1)
     own[:, n_scales:] = eps[:, None] - rows[:, n_scales:]
     factor[:, n_scales:] = eps[:, None]
     for part, terms in zip(np.split(sums, 2), (own * own, own * factor), strict=True):

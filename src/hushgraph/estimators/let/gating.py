@@ -19,7 +19,7 @@ from scipy.special import expit
 
 from hushgraph._arrays import namespace, on_device, placed_like
 from hushgraph.core import BLOCK, _loops, along_rows, block_dots, block_sum, block_sum_of, blocks, gpu
-from hushgraph.estimators.let.filters import PILOT
+from hushgraph.estimators.let.filters import PILOT_SMOOTHER
 from hushgraph.estimators.let.observation import Observation
 
 STEEPNESS = 2.0  # of the gate
@@ -38,11 +38,11 @@ class Gate:
 
     @classmethod
     def of(cls, observation: Observation) -> Gate:
-        p, n = observation.parts.smooth[PILOT], observation.graph.n
+        p, n = observation.parts.smooth[PILOT_SMOOTHER], observation.graph.n
         mean = float(block_sum(p)) / n
         apart = p - mean
-        gate, z, slope = opened(p, mean, float(np.sqrt(block_dots(apart[None], apart[None])[0] / n)))
-        smooth = namespace(p).ascontiguousarray(observation.filters.probes.smooth[:, PILOT])
+        gate, z, slope = gate_opening(p, mean, float(np.sqrt(block_dots(apart[None], apart[None])[0] / n)))
+        smooth = namespace(p).ascontiguousarray(observation.filters.probes.smooth[:, PILOT_SMOOTHER])
         shift = block_sum(smooth.T) / n
         return cls(gate, z, slope, smooth, shift, block_dots(smooth, np.broadcast_to(z, smooth.shape)) / n)
 
@@ -56,17 +56,17 @@ class Gate:
         return out
 
 
-def per_spread(mean: float, spread: float) -> float:
+def inverse_spread(mean: float, spread: float) -> float:
     """One over the spread of the pilot, or 0 where that is rounding."""
     return 1 / spread if spread > 1e-9 * abs(mean) else 0.0
 
 
-def opened(p: Any, mean: float, spread: float) -> tuple[Any, Any, Any]:
+def gate_opening(p: Any, mean: float, spread: float) -> tuple[Any, Any, Any]:
     """How far the gate is open, z, and the derivative by p; the gate does not move where there is no spread."""
     z = p - mean
-    z *= per_spread(mean, spread)
+    z *= inverse_spread(mean, spread)
     gate = 1 / (1 + np.exp(-STEEPNESS * z)) if on_device(z) else expit(STEEPNESS * z)
-    return gate, z, STEEPNESS / spread * gate * (1 - gate) if per_spread(mean, spread) else np.zeros_like(z)
+    return gate, z, STEEPNESS / spread * gate * (1 - gate) if inverse_spread(mean, spread) else np.zeros_like(z)
 
 
 def shrunken(
@@ -82,7 +82,7 @@ def shrunken(
     return kept, block_sum_of(list(parts)) if len(parts) else np.zeros(kept.shape[:2])
 
 
-def add_moved(
+def add_shrunken_derivative(
     w: np.ndarray,
     scale: np.ndarray,
     thresholds: np.ndarray,
@@ -96,7 +96,7 @@ def add_moved(
     `rows` (probes, k, n) are the probes' own w.
     """
     if on_device(w):
-        _add_moved_on_device(w, scale, thresholds, a, rows, out, gate)
+        _add_shrunken_derivative_on_device(w, scale, thresholds, a, rows, out, gate)
         return
     behind = () if gate is None else (gate.open, gate.z, gate.slope, along_rows(gate.smooth), gate.shift, gate.stretch)
     _loops.add_moved(along_rows(w), along_rows(scale), thresholds, a, along_rows(rows), out, *behind)
@@ -111,7 +111,7 @@ def _shrunken_on_device(w: Any, scale: Any, thresholds: Any, weights: Any, gate:
     return kept, np.stack(divergence)
 
 
-def _add_moved_on_device(w: Any, scale: Any, thresholds: Any, a: Any, rows: Any, out: Any, gate: Gate | None) -> None:
+def _add_shrunken_derivative_on_device(w: Any, scale: Any, thresholds: Any, a: Any, rows: Any, out: Any, gate: Gate | None) -> None:
     shares, values, slopes = placed_like(a, w), np.zeros_like(w), np.zeros_like(w)
     for t, share in zip(thresholds, shares, strict=True):
         _sum_kernel()(w, t, scale, share[:, None], values, slopes)

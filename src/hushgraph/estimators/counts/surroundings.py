@@ -76,14 +76,8 @@ class Surroundings:
         )
         return np.concatenate([(self.kernels[k].multiply(owed) @ self.covariates.T) * self.gains[k].T for k in self.narrow], axis=1)
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes held."""
-        parts = [part for K in (*self.kernels, self.nearby) for part in (K.data, K.indices, K.indptr)]
-        return sum(part.nbytes for part in [*parts, self.covariates, self.gains])
 
-
-def surroundings(graph: Graph, *, coordinates: bool = True) -> Surroundings:
+def node_surroundings(graph: Graph, *, coordinates: bool = True) -> Surroundings:
     """The surroundings of all nodes, which depend on nothing private; kept after the first call.
 
     Without usable coordinates (two per node, most edges longer than 0) the graph alone is used.
