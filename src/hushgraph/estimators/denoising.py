@@ -229,7 +229,7 @@ def _mean_of_products(problem: Problem, y: np.ndarray, noise: Noise, parts: list
     shape, terms = problem.values.shape, [part.node_risk for part in parts]
     estimates = [Assessed(part.signal, part.risk, part.risk_se, part.probe_se, None, None) for part in parts]
     mean, gain = average(y, estimates, noise, np.full(len(parts), 1 / len(parts)))
-    known = terms[0].known
+    known = terms[0].has_value
     sure = np.mean(np.stack([term.sure for term in terms]), axis=0) + (gain if known is None else gain[known])
     variance = np.mean(np.stack([term.variance for term in terms]), axis=0)
     details = {name: value for name, value in parts[0].details.items() if name not in DETAILS_OF_ONE}
@@ -271,7 +271,7 @@ def _solve_known_nodes(problem: Problem, known: np.ndarray, settings: Settings, 
         signal=problem.completed(result.signal, known),
         sigma=result.sigma if problem.sigma is None else problem.sigma,
         details=details,
-        node_risk=replace(result.node_risk, shape=values.shape, known=known),
+        node_risk=replace(result.node_risk, shape=values.shape, has_value=known),
     )
 
 
