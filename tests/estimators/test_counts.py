@@ -64,25 +64,25 @@ def degenerate_graphs():
 
 @pytest.mark.parametrize("coordinates", [False, True])
 def test_no_feature_sees_its_own_node(town, coordinates):
-    around = node_surroundings(town, coordinates=coordinates)
-    assert around.coordinates == coordinates
+    surroundings = node_surroundings(town, coordinates=coordinates)
+    assert surroundings.coordinates == coordinates
     values = np.random.default_rng(0).normal(size=town.n)
-    before = around.features(values)
+    before = surroundings.features(values)
     for node in (0, 17, town.n - 1):
         changed = values.copy()
         changed[node] += 100.0
-        after = around.features(changed)
+        after = surroundings.features(changed)
         assert np.array_equal(after[node], before[node])
         assert not np.array_equal(after, before)
 
 
 @pytest.mark.parametrize("coordinates", [False, True])
 def test_features_are_exact_where_the_signal_follows_a_covariate(town, coordinates):
-    around = node_surroundings(town, coordinates=coordinates)
-    n_covariates = len(around.covariates)
-    for c, covariate in enumerate(around.covariates):
-        columns = around.features(3.0 * covariate)[:, c::n_covariates]
-        reached = around.gains[:, c, :].T > 0
+    surroundings = node_surroundings(town, coordinates=coordinates)
+    n_covariates = len(surroundings.covariates)
+    for c, covariate in enumerate(surroundings.covariates):
+        columns = surroundings.features(3.0 * covariate)[:, c::n_covariates]
+        reached = surroundings.gains[:, c, :].T > 0
         assert np.allclose(columns[reached], np.broadcast_to(3.0 * covariate[:, None], columns.shape)[reached], rtol=1e-12)
         assert not columns[~reached].any()
 
@@ -96,11 +96,11 @@ def test_hop_kernels_are_gaussians_of_the_hops():
 
 def test_plane_kernels_are_gaussians_of_the_distance(town):
     place = plane(town)
-    around = node_surroundings(town)
+    surroundings = node_surroundings(town)
     distance = np.linalg.norm(place[:, None] - place[None], axis=2)
     expected = np.exp(-(distance**2) / (2 * 1.8**2))
     expected[(expected < 0.03) | np.eye(town.n, dtype=bool)] = 0.0
-    assert np.allclose(around.kernels[1].toarray(), expected, atol=1e-12)
+    assert np.allclose(surroundings.kernels[1].toarray(), expected, atol=1e-12)
 
 
 def test_walks_go_straight_on():
@@ -124,24 +124,31 @@ def test_surroundings_are_kept_and_hubs_are_capped():
     rng = np.random.default_rng(1)
     hub = hg.Graph.from_edges([(0, i) for i in range(1, 1200)], coords=rng.random((1200, 2)))
     for coordinates in (False, True):
-        around = node_surroundings(hub, coordinates=coordinates)
-        assert node_surroundings(hub, coordinates=coordinates) is around
-        rows = [np.diff(kernel.indptr)[1:].max() for kernel in around.kernels]
+        surroundings = node_surroundings(hub, coordinates=coordinates)
+        assert node_surroundings(hub, coordinates=coordinates) is surroundings
+        rows = [np.diff(kernel.indptr)[1:].max() for kernel in surroundings.kernels]
         assert max(rows) <= 1024
-        assert all(kernel.diagonal().max() == 0 for kernel in around.kernels)
+        assert all(kernel.diagonal().max() == 0 for kernel in surroundings.kernels)
 
 
 @pytest.mark.parametrize("coordinates", [False, True])
 def test_echoes_are_the_diagonal_of_the_dense_product(coordinates):
     graph = city(100, seed=2)
-    around = node_surroundings(graph, coordinates=coordinates)
+    surroundings = node_surroundings(graph, coordinates=coordinates)
     rng = np.random.default_rng(0)
-    coefficients, slope = rng.random(around.gains[..., 0].size) * (rng.random(around.gains[..., 0].size) < 0.3), rng.random(graph.n)
-    unit_features = np.stack([around.features(unit) for unit in np.eye(graph.n)], axis=1)  # (n, n, columns): row, y's node, feature
+    coefficients, slope = (
+        rng.random(surroundings.gains[..., 0].size) * (rng.random(surroundings.gains[..., 0].size) < 0.3),
+        rng.random(graph.n),
+    )
+    unit_features = np.stack(
+        [surroundings.features(unit) for unit in np.eye(graph.n)], axis=1
+    )  # (n, n, columns): row, y's node, feature
     pilot = unit_features @ coefficients
-    narrow = np.concatenate([np.arange(len(around.covariates)) + k * len(around.covariates) for k in around.narrow])
+    narrow = np.concatenate(
+        [np.arange(len(surroundings.covariates)) + k * len(surroundings.covariates) for k in surroundings.narrow]
+    )
     expected = np.einsum("ijf,j,ji->if", unit_features[:, :, narrow], slope, pilot)
-    assert np.allclose(around.echoes(coefficients, slope), expected, rtol=1e-10, atol=1e-13)
+    assert np.allclose(surroundings.echoes(coefficients, slope), expected, rtol=1e-10, atol=1e-13)
 
 
 # ---- posterior ---------------------------------------------------------------------------------------------------
