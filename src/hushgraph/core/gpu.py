@@ -350,7 +350,7 @@ def signs(keys: np.ndarray, n: int, dtype: Any) -> Any:
 
 
 @cache
-def compiled(sources: str, name: str, *kinds: np.dtype | int | str, more: tuple[str, ...] = ()) -> Any:
+def compiled(sources: str, name: str, *kinds: np.dtype | int | str, extra_options: tuple[str, ...] = ()) -> Any:
     """Return a kernel of the source files, joined in order, for these types of numbers and sizes; CuPy caches compiled kernels on disk.
 
     Without fused multiply-add: sums are those of the CPU.
@@ -358,13 +358,13 @@ def compiled(sources: str, name: str, *kinds: np.dtype | int | str, more: tuple[
     arguments = [_NAMES[kind.char] if isinstance(kind, np.dtype) else str(kind) for kind in kinds]
     whole = f"{name}<{', '.join(arguments)}>" if kinds else name
     code = "".join((Path(__file__).parent / "cuda" / source).read_text() for source in sources.split())
-    options = ("-std=c++17", *OPTIONS, *more)
+    options = ("-std=c++17", *OPTIONS, *extra_options)
     return cupy().RawModule(code=code, options=options, name_expressions=(whole,) if kinds else None).get_function(whole)
 
 
 def _kernel(name: str, dtype: np.dtype, *sizes: int | str | np.dtype) -> Any:
     """Return a kernel of `recurrence.cu`."""
-    return compiled("recurrence.cu", name, dtype, *sizes, more=(f"-DSTEP_THREADS={STEP_THREADS}",))
+    return compiled("recurrence.cu", name, dtype, *sizes, extra_options=(f"-DSTEP_THREADS={STEP_THREADS}",))
 
 
 def _grid(n: int, threads: int = THREADS) -> tuple[tuple[int], tuple[int]]:

@@ -79,8 +79,8 @@ def labels_and_values(name: str, values: Any) -> tuple[list | None, Any]:
         rows = values.transpose(_node_dimension(values), ...)
         return _dimension_labels(values), checked_real_array(name, rows.to_numpy())
     if _is_column_table(values):
-        node, others = _columns_of(name, values)
-        columns = [checked_real_array(f"column {column!r} of {name}", np.asarray(values[column])) for column in others]
+        node, value_columns = _columns_of(name, values)
+        columns = [checked_real_array(f"column {column!r} of {name}", np.asarray(values[column])) for column in value_columns]
         return np.asarray(values[node]).tolist(), np.stack(columns, axis=1)
     return None, values
 
@@ -111,8 +111,8 @@ def in_form_of(model: Any, nodes: Callable[[], list], values: Any) -> Any:
         return pandas.DataFrame(ordered, index=model.index, columns=model.columns)
     if _is_data_array(model):
         return model.copy(data=np.moveaxis(ordered, 0, model.dims.index(_node_dimension(model))))
-    node, others = _columns_of("signal", model)
-    columns = {node: model[node], **dict(zip(others, ordered.T, strict=True))}
+    node, value_columns = _columns_of("signal", model)
+    columns = {node: model[node], **dict(zip(value_columns, ordered.T, strict=True))}
     return getattr(type(model), "from_pydict", type(model))(columns)
 
 

@@ -142,12 +142,12 @@ def coefficients_of(frame: ChebyshevFrame, total_degree: float, n_linked: int) -
     mean = frame.unit * total_degree / max(n_linked, 1)
     unit = MEAN_DEGREE / mean if mean > 0 else 1.0
 
-    def others(x: np.ndarray) -> np.ndarray:
+    def other_filters(x: np.ndarray) -> np.ndarray:
         smooth = 1 / (1 + unit * np.outer(SMOOTHERS, x))
         heat = np.diff(np.exp(-unit * np.outer([*HEAT, 0.0], x)), axis=0, prepend=0.0)
         return np.concatenate([smooth, frame.bands.filters(x) ** 2, heat])
 
-    rest = chebyshev_coefficients(others, frame.degree, upper=frame.lambda_upper)
+    rest = chebyshev_coefficients(other_filters, frame.degree, upper=frame.lambda_upper)
     rest[np.abs(rest) < ROUNDING * np.abs(rest).max(axis=1, keepdims=True)] = 0.0
     return np.concatenate([frame.coefficients, rest])
 
