@@ -5,7 +5,7 @@ import pytest
 
 import hushgraph as hg
 from hushgraph._geodesy import EARTH_RADIUS, METRES_PER_DEGREE, LocalPlane, planar_coords
-from hushgraph.estimators.counts.neighbourhoods import plane
+from hushgraph.estimators.counts.surroundings import plane
 from hushgraph.plotting.maps import _aspect, places
 from hushgraph.plotting.report.packing import drawing_order, planar_places
 

@@ -185,11 +185,11 @@ def as_array(values: Any, name: str = "values") -> np.ndarray:
 
 
 def refuse_device(**arrays: Any) -> None:
-    """Refuse arrays on a GPU where only the processor can do the work."""
+    """Refuse arrays on a GPU where a computation runs on the CPU only."""
     for name, values in arrays.items():
         if on_device(values):
             call = Reference(f"pass cupy.asnumpy({name})")
-            raise InputTypeError(Sentence("this is worked on by the processor only, and {} is on a GPU: {}", name, call))
+            raise InputTypeError(Sentence("this runs on the CPU only, and {} is on a GPU: {}", name, call))
 
 
 def checked_real_array(name: str, values: Any) -> np.ndarray:

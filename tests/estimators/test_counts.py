@@ -14,8 +14,8 @@ from hushgraph.datasets.generated import city, grid, path
 from hushgraph.datasets.maps import manhattan
 from hushgraph.datasets.signals import hotspot_counts
 from hushgraph.estimators.counts import empirical_bayes as counts
-from hushgraph.estimators.counts.empirical_bayes import counts_estimate, why_not
-from hushgraph.estimators.counts.neighbourhoods import plane, surroundings
+from hushgraph.estimators.counts.empirical_bayes import counts_estimate, obstacle_to_counts
+from hushgraph.estimators.counts.surroundings import node_surroundings, plane
 
 FALSE_ALARM = 1e-6
 SIGMA = 4.0
@@ -41,7 +41,7 @@ def on_grid(y, sigma):
 
 
 def fitted(graph, y, sigma):
-    return counts.fit_pass(on_grid(y, sigma), surroundings(graph).features(y), counts.START)
+    return counts.fit_pass(on_grid(y, sigma), node_surroundings(graph).features(y), counts.START)
 
 
 def degenerate_graphs():
@@ -64,31 +64,31 @@ def degenerate_graphs():
 
 @pytest.mark.parametrize("coordinates", [False, True])
 def test_no_feature_sees_its_own_node(town, coordinates):
-    around = surroundings(town, coordinates=coordinates)
-    assert around.coordinates == coordinates
+    surroundings = node_surroundings(town, coordinates=coordinates)
+    assert surroundings.coordinates == coordinates
     values = np.random.default_rng(0).normal(size=town.n)
-    before = around.features(values)
+    before = surroundings.features(values)
     for node in (0, 17, town.n - 1):
         changed = values.copy()
         changed[node] += 100.0
-        after = around.features(changed)
+        after = surroundings.features(changed)
         assert np.array_equal(after[node], before[node])
         assert not np.array_equal(after, before)
 
 
 @pytest.mark.parametrize("coordinates", [False, True])
 def test_features_are_exact_where_the_signal_follows_a_covariate(town, coordinates):
-    around = surroundings(town, coordinates=coordinates)
-    n_covariates = len(around.covariates)
-    for c, covariate in enumerate(around.covariates):
-        columns = around.features(3.0 * covariate)[:, c::n_covariates]
-        reached = around.gains[:, c, :].T > 0
+    surroundings = node_surroundings(town, coordinates=coordinates)
+    n_covariates = len(surroundings.covariates)
+    for c, covariate in enumerate(surroundings.covariates):
+        columns = surroundings.features(3.0 * covariate)[:, c::n_covariates]
+        reached = surroundings.gains[:, c, :].T > 0
         assert np.allclose(columns[reached], np.broadcast_to(3.0 * covariate[:, None], columns.shape)[reached], rtol=1e-12)
         assert not columns[~reached].any()
 
 
 def test_hop_kernels_are_gaussians_of_the_hops():
-    kernel = surroundings(path(12), coordinates=False).kernels[1].toarray()
+    kernel = node_surroundings(path(12), coordinates=False).kernels[1].toarray()
     hops = np.abs(np.subtract.outer(np.arange(12), np.arange(12)))
     expected = np.exp(-(hops**2) / 8.0)
     assert np.allclose(kernel, np.where((hops > 0) & (expected >= 0.03), expected, 0.0), rtol=1e-14)
@@ -96,16 +96,16 @@ def test_hop_kernels_are_gaussians_of_the_hops():
 
 def test_plane_kernels_are_gaussians_of_the_distance(town):
     place = plane(town)
-    around = surroundings(town)
+    surroundings = node_surroundings(town)
     distance = np.linalg.norm(place[:, None] - place[None], axis=2)
     expected = np.exp(-(distance**2) / (2 * 1.8**2))
     expected[(expected < 0.03) | np.eye(town.n, dtype=bool)] = 0.0
-    assert np.allclose(around.kernels[1].toarray(), expected, atol=1e-12)
+    assert np.allclose(surroundings.kernels[1].toarray(), expected, atol=1e-12)
 
 
 def test_walks_go_straight_on():
     square = grid(5, 5)
-    walk = surroundings(square).kernels[9].toarray()[12].reshape(5, 5)
+    walk = node_surroundings(square).kernels[9].toarray()[12].reshape(5, 5)
     near, far = 1.0, np.exp(-1 / 4)
     assert np.allclose(walk[2], [far, near, 0, near, far])
     assert np.allclose(walk[:, 2], [far, near, 0, near, far])
@@ -124,24 +124,31 @@ def test_surroundings_are_kept_and_hubs_are_capped():
     rng = np.random.default_rng(1)
     hub = hg.Graph.from_edges([(0, i) for i in range(1, 1200)], coords=rng.random((1200, 2)))
     for coordinates in (False, True):
-        around = surroundings(hub, coordinates=coordinates)
-        assert surroundings(hub, coordinates=coordinates) is around
-        rows = [np.diff(kernel.indptr)[1:].max() for kernel in around.kernels]
+        surroundings = node_surroundings(hub, coordinates=coordinates)
+        assert node_surroundings(hub, coordinates=coordinates) is surroundings
+        rows = [np.diff(kernel.indptr)[1:].max() for kernel in surroundings.kernels]
         assert max(rows) <= 1024
-        assert all(kernel.diagonal().max() == 0 for kernel in around.kernels)
+        assert all(kernel.diagonal().max() == 0 for kernel in surroundings.kernels)
 
 
 @pytest.mark.parametrize("coordinates", [False, True])
 def test_echoes_are_the_diagonal_of_the_dense_product(coordinates):
     graph = city(100, seed=2)
-    around = surroundings(graph, coordinates=coordinates)
+    surroundings = node_surroundings(graph, coordinates=coordinates)
     rng = np.random.default_rng(0)
-    coefficients, slope = rng.random(around.gains[..., 0].size) * (rng.random(around.gains[..., 0].size) < 0.3), rng.random(graph.n)
-    unit_features = np.stack([around.features(unit) for unit in np.eye(graph.n)], axis=1)  # (n, n, columns): row, y's node, feature
+    coefficients, slope = (
+        rng.random(surroundings.gains[..., 0].size) * (rng.random(surroundings.gains[..., 0].size) < 0.3),
+        rng.random(graph.n),
+    )
+    unit_features = np.stack(
+        [surroundings.features(unit) for unit in np.eye(graph.n)], axis=1
+    )  # (n, n, columns): row, y's node, feature
     pilot = unit_features @ coefficients
-    narrow = np.concatenate([np.arange(len(around.covariates)) + k * len(around.covariates) for k in around.narrow])
+    narrow = np.concatenate(
+        [np.arange(len(surroundings.covariates)) + k * len(surroundings.covariates) for k in surroundings.narrow]
+    )
     expected = np.einsum("ijf,j,ji->if", unit_features[:, :, narrow], slope, pilot)
-    assert np.allclose(around.echoes(coefficients, slope), expected, rtol=1e-10, atol=1e-13)
+    assert np.allclose(surroundings.echoes(coefficients, slope), expected, rtol=1e-10, atol=1e-13)
 
 
 # ---- posterior ---------------------------------------------------------------------------------------------------
@@ -258,8 +265,8 @@ def test_degenerate_graphs_give_finite_estimates(name, coordinates):
         1e5 * rng.random(graph.n),
     ):
         estimate = counts_estimate(graph, y, 1.0, coordinates=coordinates)
-        assert estimate.signal.shape == estimate.variance.shape == estimate.pilot.shape == (graph.n,)
-        for values in (estimate.signal, estimate.variance, estimate.pilot):
+        assert estimate.signal.shape == estimate.variance.shape == (graph.n,)
+        for values in (estimate.signal, estimate.variance):
             assert (values >= 0).all()
             assert np.isfinite(values).all()
         assert np.isfinite(estimate.sure)
@@ -282,16 +289,16 @@ def test_one_huge_value_stays_and_disturbs_nobody(town, pickups):
     loud[7] = 1e6
     estimate = counts_estimate(town, loud, SIGMA)
     assert estimate.signal[7] == pytest.approx(1e6, rel=1e-3)
-    others = np.flatnonzero(surroundings(town).nearby[[7]].toarray()[0] == 0)
+    others = np.flatnonzero(node_surroundings(town).nearby[[7]].toarray()[0] == 0)
     others = others[others != 7]
     assert hg.snr(pickups[others], estimate.signal[others]) > hg.snr(pickups[others], np.maximum(y, 0)[others]) + 1
 
 
 def test_where_it_applies(town):
-    assert why_not(town) is None
-    assert "nodes, too few" in why_not(path(20))
-    assert "edges" in why_not(hg.Graph.from_edges([(0, 1)], n=500))
-    assert "too much memory" in why_not(path(30_000))
+    assert obstacle_to_counts(town) is None
+    assert "nodes, too few" in obstacle_to_counts(path(20))
+    assert "edges" in obstacle_to_counts(hg.Graph.from_edges([(0, 1)], n=500))
+    assert "too much memory" in obstacle_to_counts(path(30_000))
 
 
 @pytest.mark.data

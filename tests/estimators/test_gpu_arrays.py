@@ -108,13 +108,13 @@ def test_what_is_refused_is_refused_first(cp, seen, sigma):
             hg.denoise(graph, cp.asarray(noisy), sigma=sigma, **settings)
 
 
-def test_functions_of_the_processor_say_so(cp, seen):
+def test_functions_of_the_cpu_refuse_device_arrays(cp, seen):
     graph, _, noisy = seen
     y, F = cp.asarray(noisy[:, 0]), cp.asarray(np.ones((3, graph.n)))
     for work in (lambda: hg.graph_tv(graph, y, sigma=3), lambda: hg.dfs_fused_lasso(graph, y, sigma=3),
                  lambda: hg.sure_betas(F, F, sigma=3), lambda: hg.oracle_thresholds(F, F), lambda: hg.sure_curve(F[0], F[0], sigma=3),
                  lambda: hg.monte_carlo_divergence(lambda x: x, y)):  # fmt: skip
-        with pytest.raises(TypeError, match="worked on by the processor only"):
+        with pytest.raises(TypeError, match="runs on the CPU only"):
             work()
 
 

@@ -75,8 +75,8 @@ def made(arguments: list[str], target: Path) -> None:
     draft.replace(target)
 
 
-def compiled(sources: str, name: str, *kinds, more: tuple[str, ...] = ()):
-    code = source_of(sources, name, kinds, more)
+def compiled(sources: str, name: str, *kinds, extra_options: tuple[str, ...] = ()):
+    code = source_of(sources, name, kinds, extra_options)
     folder = folder_of(code)
     library = folder / "kernel.so"
     if not library.exists():

@@ -186,9 +186,9 @@ def probes_of(keys, n):
     return np.where(bits >> np.uint64(63), -1.0, 1.0)
 
 
-def _gated(x, t, scale, weight, through, moves, kept, terms):
+def _gated(x, t, scale, weight, opening, moves, value, terms):
     h, slope = james_stein(inside(x), t * inside(scale))
-    inside(kept)[:], inside(terms)[:] = inside(through) * h, inside(weight) * inside(through) * slope + inside(moves) * h
+    inside(value)[:], inside(terms)[:] = inside(opening) * h, inside(weight) * inside(opening) * slope + inside(moves) * h
 
 
 def _add_shrunken(x, t, scale, share, values, slopes):

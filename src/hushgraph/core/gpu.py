@@ -2,7 +2,7 @@
 
 `recurrence.cu` holds the kernels. A term of the recurrence is one launch. As many terms as fit into memory, if possible all of them, are
 stored and added into all bands in one pass. On small graphs, where launches would cost more than their work, all launches are recorded
-once as a CUDA graph and replayed. Rows are those of `gpu_layout`, and a sum has the same order as on the processor.
+once as a CUDA graph and replayed. Rows are those of `gpu_layout`, and a sum has the same order as on the CPU.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def current_device() -> int:
     try:
         return cp.cuda.runtime.getDevice()
     except cp.cuda.runtime.CUDARuntimeError as error:
-        msg = f"no GPU was found that CuPy can use ({error}); compute on the processor, or check that nvidia-smi lists one"
+        msg = f"no GPU was found that CuPy can use ({error}); compute on the CPU, or check that nvidia-smi lists one"
         raise StateError(msg) from None
 
 
@@ -133,14 +133,14 @@ class _Transform:
 
     def __init__(self, layout: DeviceLayout, coefficients: np.ndarray, scale: float, dtype: Any, columns: int) -> None:
         cp = cupy()
-        self.layout = weakref.proxy(layout)  # the layout holds its transforms: neither must outlive its graph
+        self.layout = weakref.proxy(layout)  # the layout holds its transforms: a cycle of references would outlive the graph
         self.dtype, self.columns = np.dtype(dtype), columns
         self.n_bands, self.n_terms = coefficients.shape
         self.lanes = -(-columns * self.dtype.itemsize // LOAD)
         self.upwards = cp.asarray(np.ascontiguousarray(coefficients.T, dtype=dtype))
         self.downwards = cp.asarray(np.ascontiguousarray(coefficients.T[::-1], dtype=dtype))
         self.rows, self.shift = _rows_argument(layout, scale, self.dtype)
-        self.terms, self.bands = _room(layout, self.dtype, columns, self.n_bands, self.n_terms)
+        self.terms, self.bands = _work_arrays(layout, self.dtype, columns, self.n_bands, self.n_terms)
         self.recordings: dict[str, Any] = {}
 
     @classmethod
@@ -281,11 +281,11 @@ class _Transform:
 
     def _reorder(self, nodes: Any, rows: Any, *, side: int | None = None, back: bool = False) -> None:
         """Copy signals (columns, n) to rows, `side` of them side by side, or back."""
-        layout, side, between = self.layout, side or self.columns, [np.int64(step // nodes.itemsize) for step in nodes.strides]
+        layout, side, strides = self.layout, side or self.columns, [np.int64(step // nodes.itemsize) for step in nodes.strides]
         source, target = (rows, nodes) if back else (nodes, rows)
         _kernel("reorder", self.dtype, "true" if back else "false", side)(
             *_grid(layout.n * side),
-            (np.int32(layout.n), np.int32(len(nodes) // side), layout.order, source, target, *between, np.int64(layout.stride)),
+            (np.int32(layout.n), np.int32(len(nodes) // side), layout.order, source, target, *strides, np.int64(layout.stride)),
         )
 
 
@@ -298,23 +298,23 @@ def _even_share(count: int, most: int) -> int:
     return -(-count // -(-count // most))
 
 
-def _room(layout: DeviceLayout, dtype: np.dtype, columns: int, n_bands: int, n_terms: int) -> tuple[Any, Any]:
+def _work_arrays(layout: DeviceLayout, dtype: np.dtype, columns: int, n_bands: int, n_terms: int) -> tuple[Any, Any]:
     """Return arrays for terms (count, stride, columns) and bands (columns, n_bands, stride) in row order, cached for the next transform.
 
     The number of terms that fit into memory changes no bit of the result.
     """
-    cp, shape, wanted = cupy(), (layout.stride, columns), max(min(n_terms + 2, TERMS), FEWEST_TERMS)
+    cp, shape, most = cupy(), (layout.stride, columns), max(min(n_terms + 2, TERMS), FEWEST_TERMS)
 
     def terms() -> Any:
         pool = cp.get_default_memory_pool()
         free = cp.cuda.runtime.memGetInfo()[0] + pool.free_bytes()
         if limit := pool.get_limit():
             free = min(free, limit - pool.used_bytes())
-        count = np.clip(SHARE * free // (np.prod(shape) * dtype.itemsize), FEWEST_TERMS, wanted)
+        count = np.clip(SHARE * free // (np.prod(shape) * dtype.itemsize), FEWEST_TERMS, most)
         return cp.empty((int(count), *shape), dtype=dtype)
 
     bands = layout.cached(("bands", dtype.str, columns, n_bands), lambda: cp.empty((columns, n_bands, layout.stride), dtype=dtype))
-    return layout.cached(("terms", dtype.str, columns, wanted), terms), bands
+    return layout.cached(("terms", dtype.str, columns, most), terms), bands
 
 
 # ---- sums and signs -------------------------------------------------------------------------------------------------------
@@ -350,23 +350,25 @@ def signs(keys: np.ndarray, n: int, dtype: Any) -> Any:
 
 
 @cache
-def compiled(sources: str, name: str, *kinds: np.dtype | int | str, more: tuple[str, ...] = ()) -> Any:
+def compiled(sources: str, name: str, *kinds: np.dtype | int | str, extra_options: tuple[str, ...] = ()) -> Any:
     """Return a kernel of the source files, joined in order, for these types of numbers and sizes; CuPy caches compiled kernels on disk.
 
-    Without fused multiply-add: sums are those of the processor.
+    Without fused multiply-add: sums are those of the CPU.
     """
     arguments = [_NAMES[kind.char] if isinstance(kind, np.dtype) else str(kind) for kind in kinds]
     whole = f"{name}<{', '.join(arguments)}>" if kinds else name
     code = "".join((Path(__file__).parent / "cuda" / source).read_text() for source in sources.split())
-    options = ("-std=c++17", *OPTIONS, *more)
+    options = ("-std=c++17", *OPTIONS, *extra_options)
     return cupy().RawModule(code=code, options=options, name_expressions=(whole,) if kinds else None).get_function(whole)
 
 
 def _kernel(name: str, dtype: np.dtype, *sizes: int | str | np.dtype) -> Any:
-    return compiled("recurrence.cu", name, dtype, *sizes, more=(f"-DSTEP_THREADS={STEP_THREADS}",))
+    """Return a kernel of `recurrence.cu`."""
+    return compiled("recurrence.cu", name, dtype, *sizes, extra_options=(f"-DSTEP_THREADS={STEP_THREADS}",))
 
 
 def _grid(n: int, threads: int = THREADS) -> tuple[tuple[int], tuple[int]]:
+    """Return the numbers of blocks and of threads of a block for n threads."""
     return (max(-(-n // threads), 1),), (threads,)
 
 

@@ -52,16 +52,16 @@ def prepare(adjacency: Any, diagonal: np.ndarray, *, uniform: bool | None = None
         blocks = np.append(np.arange(0, len(order), ROWS), len(order))
     order, runs, block_runs = _loops.sort_runs(indptr, order, blocks)
     weight = adjacency.data[0] if adjacency.nnz else 1.0
-    same = is_uniform(adjacency, diagonal) if uniform is None else uniform
-    new_indices, values = _loops.renumber(indptr, indices, adjacency.data[: 0 if same else None], order, runs)
+    has_one_weight = is_uniform(adjacency, diagonal) if uniform is None else uniform
+    new_indices, values = _loops.renumber(indptr, indices, adjacency.data[: 0 if has_one_weight else None], order, runs)
     return Layout(
         order,
         blocks,
         block_runs,
         runs,
         new_indices,
-        None if same else values,
-        None if same else diagonal[order],
+        None if has_one_weight else values,
+        None if has_one_weight else diagonal[order],
         weight,
         bool(wavefront),
     )

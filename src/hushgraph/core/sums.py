@@ -1,7 +1,7 @@
 """Sums that never depend on threads or partitions: fixed blocks of node numbers, combined pairwise.
 
-Sums of CuPy arrays are computed on their GPU, in another fixed order. Their results are numbers or NumPy arrays, except for the functions
-named `..._there`, whose results stay on the GPU.
+Sums of CuPy arrays are computed on their GPU, in another fixed order. Their results are numbers or NumPy arrays, except for those of
+`rowwise_dots`, `rowwise_sums` and `rowwise_variances`, which stay on the GPU.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def block_products_of(n: int, rows: Callable[[slice], tuple[np.ndarray, np.ndarr
 
 
 def _products_on_device(n: int, rows: Callable[[slice], tuple[Any, Any]]) -> np.ndarray:
-    """Return the inner products on a GPU, in longer stretches, which it needs to be busy."""
+    """Return the inner products on a GPU, in longer stretches, which use all of it."""
     total = None
     for start in range(0, max(n, 1), DEVICE_STRETCH):
         a, b = rows(slice(start, min(start + DEVICE_STRETCH, n)))
@@ -92,8 +92,8 @@ def rowwise_sums(rows: Any) -> Any:
 
 def rowwise_variances(rows: Any) -> Any:
     """Return the variance of each row; results on a GPU stay there."""
-    apart = rows - (rowwise_sums(rows) / max(rows.shape[1], 1))[:, None].astype(rows.dtype, copy=False)
-    return rowwise_dots(apart, apart) / max(rows.shape[1], 1)
+    deviations = rows - (rowwise_sums(rows) / max(rows.shape[1], 1))[:, None].astype(rows.dtype, copy=False)
+    return rowwise_dots(deviations, deviations) / max(rows.shape[1], 1)
 
 
 def offset_of(mean: float, variance: float) -> float:

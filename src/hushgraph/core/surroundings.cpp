@@ -1,4 +1,4 @@
-// Kernels between each node and the nodes around it, as rows of sparse matrices (`estimators/counts/neighbourhoods.py`).
+// Kernels between each node and the nodes around it, as rows of sparse matrices (`estimators/counts/surroundings.py`).
 #include <algorithm>
 #include <cmath>
 #include <vector>

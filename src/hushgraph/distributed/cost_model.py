@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from hushgraph._errors import InputError, Sentence
 from hushgraph._validation import as_number, shown
-from hushgraph.estimators import GROUP, METHODS, OTHERS, distributed_methods
+from hushgraph.estimators import METHODS, N_OTHER_FILTERS, PROBES_AT_ONCE, distributed_methods
 from hushgraph.wavelets import default_probes
 
 DistributedMethod = Literal["sgwt_sure", "sgwt_scaled", "let", "auto"]  # DISTRIBUTED, for type checkers
@@ -85,7 +85,7 @@ class Shape:
     @property
     def n_filters(self) -> int:
         """Number of filters that candidates are made of; 0 for methods that threshold wavelets."""
-        return 2 * self.n_scales + OTHERS if self.method in COMBINED else 0
+        return 2 * self.n_scales + N_OTHER_FILTERS if self.method in COMBINED else 0
 
     @property
     def layout(self) -> float:
@@ -100,7 +100,7 @@ class Shape:
     @property
     def forward(self) -> float:
         """Bytes per row of a transform: the last two terms twice, bands in two orders of the probes of a group, signal and all probes."""
-        return self.layout + 4 * 8 + 2 * 8 * self.n_scales * min(self.probes, GROUP) + 3 * 8 + 8 * self.probes
+        return self.layout + 4 * 8 + 2 * 8 * self.n_scales * min(self.probes, PROBES_AT_ONCE) + 3 * 8 + 8 * self.probes
 
     @property
     def inverse(self) -> float:
@@ -116,7 +116,7 @@ class Shape:
     @property
     def combine(self) -> float:
         """Bytes per row of all filters of a probe: in two orders, as sums, and while they are written; all probes; and two groups of them."""
-        groups = 11.0 if self.probes > GROUP else 0.5 * (self.probes - 1)
+        groups = 11.0 if self.probes > PROBES_AT_ONCE else 0.5 * (self.probes - 1)
         return self.layout + 4 * 8 + (4.7 + groups) * 8 * self.n_filters + 8 * (self.probes - 1)
 
     @property

@@ -14,7 +14,7 @@ from hushgraph.distributed.runner import Facts, Runner
 from hushgraph.distributed.signals import signal_offset
 from hushgraph.distributed.store import sum_arrays, write_array
 from hushgraph.distributed.wavelet_tasks import Run
-from hushgraph.estimators import LARGE_SETS, LET_SETS, OTHERS, SMOOTHERS, LetProblem, fit
+from hushgraph.estimators import LARGE_SETS, LET_SETS, N_OTHER_FILTERS, SMOOTHERS, LetProblem, fit
 
 STAGES = {
     "labels": 0.5, "transform": 12.0, "survey": 1.0, "fit": 0.5, "scales": 0.5, "gate": 0.2, "columns": 12.0, "finish": 8.0, "write": 0.5,
@@ -70,7 +70,7 @@ def _problem(
     """
     products = sum_arrays((run.output(part, "columns") for part in range(parts)), "products")
     traces = np.sum([part["traces"] for part in transformed], axis=0) / run.n_probes
-    n_scales = (len(traces) - OTHERS) // 2
+    n_scales = (len(traces) - N_OTHER_FILTERS) // 2
     _, _, psi, heat = np.split(traces, np.cumsum([n_scales, len(SMOOTHERS), n_scales]))
     constant = np.bincount(group_columns, groups[1] / np.maximum(groups[0], 1))
     gated, spikes = (np.sum([part[name] for part in made], axis=0) for name in ("gated", "spikes"))

@@ -17,17 +17,17 @@ from hushgraph.distributed.ghosts import Part
 from hushgraph.distributed.store import Output, read_array, read_manifest
 from hushgraph.distributed.wavelet_tasks import Run
 from hushgraph.estimators import (
-    GATED,
-    GROUP,
-    PILOT,
+    GATE_THRESHOLDS,
+    PILOT_SMOOTHER,
+    PROBES_AT_ONCE,
     SMOOTHERS,
-    SPIKES,
+    SPIKE_THRESHOLDS,
     Gate,
-    add_moved,
+    add_shrunken_derivative,
     coefficients_of,
     filtered,
-    opened,
-    per_spread,
+    gate_opening,
+    inverse_spread,
     shrunken,
     synthesized,
 )
@@ -53,19 +53,19 @@ def transform_filters(run: Run, part: int, offset: float) -> dict[str, Any]:
     cuts = np.cumsum([n_scales, len(SMOOTHERS), n_scales])
     for name, rows_of_name in zip(("rho", "smooth", "psi", "heat"), np.split(rows, cuts), strict=True):
         out.save(name, rows_of_name[:, owned])
-    pilot = float(block_sum(rows[n_scales + PILOT][owned]))
+    pilot = float(block_sum(rows[n_scales + PILOT_SMOOTHER][owned]))
     del rows
     eps, few = run.probes(zone.nodes), n_scales + len(SMOOTHERS)
     sums, traces = np.empty((2 * few, zone.n)), np.zeros(len(theta))
     rho, smooth = [], []
-    for start in range(0, run.n_probes, GROUP):
-        group = eps[start : start + GROUP]
+    for start in range(0, run.n_probes, PROBES_AT_ONCE):
+        group = eps[start : start + PROBES_AT_ONCE]
         moved = filtered(frame, theta, group)
         traces += sum(
             block_dots(row[:, owned], np.broadcast_to(one[owned], (len(theta), len(owned))))
             for row, one in zip(moved, group, strict=True)
         )
-        _loops.add_probes(group, moved[:, :few], n_scales, n_scales + PILOT, 1 / run.n_probes, start == 0, sums)
+        _loops.add_probes(group, moved[:, :few], n_scales, n_scales + PILOT_SMOOTHER, 1 / run.n_probes, start == 0, sums)
         for row in moved[: max(0, run.kept_probes - start)]:
             rho.append(row[:n_scales, owned])
             smooth.append(row[n_scales:few, owned])
@@ -89,8 +89,8 @@ def gate_sums(run: Run, part: int, mean: float) -> dict[str, Any]:
     if (finished := out.read_facts()) is not None:
         return finished
     files = run.output(part, "transform")
-    z = files.load("smooth")[PILOT] - mean
-    smooth = files.load("probe_smooth")[PILOT :: len(SMOOTHERS)]
+    z = files.load("smooth")[PILOT_SMOOTHER] - mean
+    smooth = files.load("probe_smooth")[PILOT_SMOOTHER :: len(SMOOTHERS)]
     stretch = block_dots(smooth, np.broadcast_to(z, smooth.shape))
     spread = float(block_dots(z[None], z[None])[0])
     return out.mark_done({"spread": spread, "shift": np.atleast_1d(block_sum(smooth.T)).tolist(), "stretch": stretch.tolist()})
@@ -98,8 +98,8 @@ def gate_sums(run: Run, part: int, mean: float) -> dict[str, Any]:
 
 def _gate(pilot: np.ndarray, smooth: np.ndarray, facts: dict[str, Any]) -> Gate:
     """Return the gate at some nodes, from facts of all nodes, as `Gate.of` does on one machine."""
-    stretch = np.array(facts["stretch"]) * per_spread(facts["mean"], facts["spread"])
-    return Gate(*opened(pilot, facts["mean"], facts["spread"]), smooth, np.array(facts["shift"]), stretch)
+    stretch = np.array(facts["stretch"]) * inverse_spread(facts["mean"], facts["spread"])
+    return Gate(*gate_opening(pilot, facts["mean"], facts["spread"]), smooth, np.array(facts["shift"]), stretch)
 
 
 def _constants(run: Run, part: int, means: np.ndarray, columns: list[int]) -> np.ndarray:
@@ -121,8 +121,8 @@ def make_columns(run: Run, part: int, offset: float, gate: dict[str, Any], const
     divergence = _write_gated(run, zone, frame, out, gate, sigma)
     zone.forget()
     rest, scale, variances = _standing_out(run, zone, offset, n_scales)
-    kept, spikes = shrunken(rest, scale, sigma * np.array(SPIKES), np.concatenate([variances[None], files.load("left")]))
-    out.save("spikes", kept.reshape(len(SPIKES) * len(rest), len(owned)))
+    kept, spikes = shrunken(rest, scale, sigma * np.array(SPIKE_THRESHOLDS), np.concatenate([variances[None], files.load("left")]))
+    out.save("spikes", kept.reshape(len(SPIKE_THRESHOLDS) * len(rest), len(owned)))
     y = rest[0].copy()
     del rest, scale, kept
     means = read_array(run.folder / "means.npy")
@@ -148,16 +148,18 @@ def _standing_out(run: Run, zone: Part, offset: float, n_scales: int) -> tuple[n
 
 def _write_gated(run: Run, zone: Part, frame: ChebyshevFrame, out: Output, facts: dict[str, Any], sigma: float) -> np.ndarray:
     """Write the gated candidates, synthesized scale by scale, and return their divergences."""
-    owned, files, n_scales, t = zone.owned, run.output(zone.part, "transform"), frame.n_scales, sigma * np.array(GATED)
-    smooth = files.load("probe_smooth")[PILOT :: len(SMOOTHERS)]
-    gate = _gate(files.load("smooth")[PILOT], smooth, facts)
+    owned, files, n_scales, t = zone.owned, run.output(zone.part, "transform"), frame.n_scales, sigma * np.array(GATE_THRESHOLDS)
+    smooth = files.load("probe_smooth")[PILOT_SMOOTHER :: len(SMOOTHERS)]
+    gate = _gate(files.load("smooth")[PILOT_SMOOTHER], smooth, facts)
     rho = files.load("probe_rho").reshape(run.kept_probes, n_scales, len(owned))
     moves = gate.moves(files.load("cross"), rho)
     weights, scale = files.load("weights")[:n_scales], run.output(zone.part, "scales").load("scale")[:n_scales]
     divergence = shrunken(files.load("rho"), scale, t, weights, gate, moves)[1]
     del smooth, gate, rho, moves, weights, scale
     row = np.empty((1, zone.n))
-    through = _gate(zone.fill(row, run.part_folder, "transform", "smooth", row=PILOT)[0].copy(), np.empty((0, 0)), facts).open
+    through = _gate(
+        zone.fill(row, run.part_folder, "transform", "smooth", row=PILOT_SMOOTHER)[0].copy(), np.empty((0, 0)), facts
+    ).open
     level = np.empty((1, zone.n))
 
     def rows() -> Iterator[np.ndarray]:
@@ -222,18 +224,22 @@ def _derivatives(
     heat, psi = theta[2 * n_scales + len(SMOOTHERS) :], theta[n_scales + len(SMOOTHERS) : 2 * n_scales + len(SMOOTHERS)]
     last = shares[1] @ heat + shares[2] @ psi
     derivatives, files = [], run.output(part, "transform")
-    pilot = zone.fill(np.empty((1, zone.n)), run.part_folder, "transform", "smooth", row=PILOT)[0].copy()
+    pilot = zone.fill(np.empty((1, zone.n)), run.part_folder, "transform", "smooth", row=PILOT_SMOOTHER)[0].copy()
     for p in range(run.kept_probes):
-        smooth = zone.fill(np.empty((1, zone.n)), run.part_folder, "transform", "probe_smooth", row=p * len(SMOOTHERS) + PILOT)
+        smooth = zone.fill(
+            np.empty((1, zone.n)), run.part_folder, "transform", "probe_smooth", row=p * len(SMOOTHERS) + PILOT_SMOOTHER
+        )
         one = {**facts, "shift": facts["shift"][p : p + 1], "stretch": facts["stretch"][p : p + 1]}
         gate, bands = _gate(pilot, smooth, one), np.zeros((n_scales + 1, zone.n))
-        a, rows = shares[4].reshape(len(GATED), -1), np.empty((3, 1, zone.n))
+        a, rows = shares[4].reshape(len(GATE_THRESHOLDS), -1), np.empty((3, 1, zone.n))
         for j in range(n_scales):
             if np.any(a[:, j]):
                 zone.fill(rows[0], run.part_folder, "transform", "rho", row=j)
                 zone.fill(rows[1], run.part_folder, "scales", "scale", row=j)
                 zone.fill(rows[2], run.part_folder, "transform", "probe_rho", row=p * n_scales + j)
-                add_moved(rows[0], rows[1], sigma * np.array(GATED), a[:, j : j + 1], rows[2:3], bands[None, j : j + 1], gate)
+                add_shrunken_derivative(
+                    rows[0], rows[1], sigma * np.array(GATE_THRESHOLDS), a[:, j : j + 1], rows[2:3], bands[None, j : j + 1], gate
+                )
         bands[-1] = eps[p]
         both = np.concatenate([theta[:n_scales], last[None]])
         derivatives.append(synthesized(frame, both, bands[None])[0][owned])
@@ -243,6 +249,8 @@ def _derivatives(
         derivatives[p] += shares[0][column[groups]] * means[3 + p][groups]
         near = files.load("probe_smooth", whole=False)[p * len(SMOOTHERS) : (p + 1) * len(SMOOTHERS)]
         rows, moved = np.concatenate([eps[p, owned][None], eps[p, owned] - near])[None], np.zeros((1, 1, len(owned)))
-        add_moved(rest, scale, sigma * np.array(SPIKES), shares[3].reshape(len(SPIKES), -1), rows, moved)
+        add_shrunken_derivative(
+            rest, scale, sigma * np.array(SPIKE_THRESHOLDS), shares[3].reshape(len(SPIKE_THRESHOLDS), -1), rows, moved
+        )
         derivatives[p] += moved[0, 0]
     return derivatives

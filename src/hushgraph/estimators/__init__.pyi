@@ -10,17 +10,17 @@ from .combined import (
     LET_SETS as LET_SETS,
 )
 from .counts.empirical_bayes import (
-    why_not as why_not,
+    obstacle_to_counts as obstacle_to_counts,
 )
 from .denoising import (
     IMPOSSIBLE_RISK as IMPOSSIBLE_RISK,
     denoise as denoise,
 )
 from .let.candidates import (
-    GATED as GATED,
+    GATE_THRESHOLDS as GATE_THRESHOLDS,
     LARGE_COMPONENT as LARGE_COMPONENT,
     MOST_CONSTANTS as MOST_CONSTANTS,
-    SPIKES as SPIKES,
+    SPIKE_THRESHOLDS as SPIKE_THRESHOLDS,
     make_candidates as make_candidates,
 )
 from .let.combination import (
@@ -29,9 +29,9 @@ from .let.combination import (
     fit as fit,
 )
 from .let.filters import (
-    GROUP as GROUP,
-    OTHERS as OTHERS,
-    PILOT as PILOT,
+    N_OTHER_FILTERS as N_OTHER_FILTERS,
+    PILOT_SMOOTHER as PILOT_SMOOTHER,
+    PROBES_AT_ONCE as PROBES_AT_ONCE,
     SMOOTHERS as SMOOTHERS,
     Filters as Filters,
     coefficients_of as coefficients_of,
@@ -41,9 +41,9 @@ from .let.filters import (
 )
 from .let.gating import (
     Gate as Gate,
-    add_moved as add_moved,
-    opened as opened,
-    per_spread as per_spread,
+    add_shrunken_derivative as add_shrunken_derivative,
+    gate_opening as gate_opening,
+    inverse_spread as inverse_spread,
     shrunken as shrunken,
 )
 from .let.observation import (
@@ -63,7 +63,7 @@ from .problem import (
     ColumnTies as ColumnTies,
 )
 from .result import (
-    HOPS as HOPS,
+    DEFAULT_HOPS as DEFAULT_HOPS,
     Denoised as Denoised,
     TypicalError as TypicalError,
 )

@@ -16,7 +16,7 @@ import numpy as np
 from hushgraph._arrays import on_device, on_host
 from hushgraph._progress import nth, timed
 from hushgraph.core import block_dots, block_sum, offsets_of, rowwise_variances, sum_of_rows
-from hushgraph.estimators.counts.empirical_bayes import CountsEstimate, why_not
+from hushgraph.estimators.counts.empirical_bayes import CountsEstimate, obstacle_to_counts
 from hushgraph.estimators.counts.method import assessed_counts, estimate_counts, optimism_of
 from hushgraph.estimators.let.candidates import Group
 from hushgraph.estimators.let.combination import Combination, Sets, alone, combine
@@ -134,7 +134,7 @@ def _obstacle_to_counts(graph: Graph, y: np.ndarray, settings: Settings) -> str 
     """Return why `counts` cannot be computed here, or None."""
     if on_device(y):
         return "it runs on the CPU only"
-    return why_not(graph) if settings.groups is None else "columns are denoised together, on a product graph"
+    return obstacle_to_counts(graph) if settings.groups is None else "columns are denoised together, on a product graph"
 
 
 def _hedged(y: np.ndarray, noise: Noise, counts: Assessed, combination: Assessed) -> Assessed:

@@ -223,7 +223,7 @@ def _mean_of_products(problem: Problem, y: np.ndarray, noise: Noise, parts: list
     shape, terms = problem.values.shape, [part.node_risk for part in parts]
     signals, shares = np.stack([part.signal for part in parts]), np.full(len(parts), 1 / len(parts))
     mean = average(y, signals, [part.risk for part in parts], [part.risk_se for part in parts], noise, shares)
-    known = terms[0].known
+    known = terms[0].has_value
     sure = np.mean(np.stack([term.sure for term in terms]), axis=0) + (mean.gain if known is None else mean.gain[known])
     variance = np.mean(np.stack([term.variance for term in terms]), axis=0)
     details = {name: value for name, value in parts[0].details.items() if name not in DETAILS_OF_ONE}
@@ -265,7 +265,7 @@ def _solve_known_nodes(problem: Problem, known: np.ndarray, settings: Settings, 
         signal=problem.completed(result.signal, known),
         sigma=result.sigma if problem.sigma is None else problem.sigma,
         details=details,
-        node_risk=replace(result.node_risk, shape=values.shape, known=known),
+        node_risk=replace(result.node_risk, shape=values.shape, has_value=known),
     )
 
 

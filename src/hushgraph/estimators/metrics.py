@@ -67,10 +67,11 @@ def mse(truth: Any, estimate: Any) -> float | np.ndarray:
 
 
 def _checked_pair(truth: Any, estimate: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return both signals as float64 arrays of the same shape, with the same labels if both have labels."""
     refuse_release("truth", truth)
     refuse_release("estimate", estimate)
-    (labels, truth), (others, estimate) = labels_and_values("truth", truth), labels_and_values("estimate", estimate)
-    if labels is not None and others is not None and labels != others:
+    (labels, truth), (estimate_labels, estimate) = labels_and_values("truth", truth), labels_and_values("estimate", estimate)
+    if labels is not None and estimate_labels is not None and labels != estimate_labels:
         msg = "truth and estimate have different labels (index), or in another order; reindex one like the other"
         raise InputError(msg)
     truth, estimate = (

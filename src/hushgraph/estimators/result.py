@@ -1,7 +1,7 @@
-"""What `denoise` returns, and the expected error of each node: SURE averaged over a few hops.
+"""Denoised, the result of `denoise`, and the expected error of each node: SURE averaged over a few hops.
 
 SURE is a sum over nodes, and each of its terms is unbiased for that node's squared error, but alone it is nearly all noise.
-Averaged over the nodes around, with the probabilities of a short random walk, it says where a map can be trusted.
+Averaged over the nodes nearby, with the probabilities of a short random walk, it says where a map can be trusted.
 """
 
 from __future__ import annotations
@@ -18,58 +18,58 @@ from hushgraph._validation import checked_count
 from hushgraph.estimators.risk import IMPOSSIBLE
 from hushgraph.graphs import Graph, in_form_of, labels_and_values, node_names, pandas_module
 
-HOPS = 16
+DEFAULT_HOPS = 16
 
 
 @dataclass(frozen=True, eq=False)
 class NodeRisk:
     """Terms of SURE (m, n) and variance of the estimate (m, n), on the graph that was denoised.
 
-    `known` are its nodes among those of the whole graph (None: all), and `shape` is that of the signal. Where `posterior` is
-    true the variance is a posterior one: it is the expected squared error itself.
+    `has_value` marks its nodes among those of the whole graph (None: all), and `shape` is that of the signal. For the signals that
+    `posterior` marks, the variance is a posterior variance: it is the expected squared error itself.
     """
 
     graph: Graph
     sure: np.ndarray
     variance: np.ndarray
     shape: tuple[int, ...]
-    known: np.ndarray | None = None
+    has_value: np.ndarray | None = None
     posterior: np.ndarray | None = None
 
-    def expected_error(self, *, hops: int = HOPS, bounds: np.ndarray | None = None) -> np.ndarray:
-        """Root of the mean squared error around each node, in the shape of the signal; NaN where there was no value.
+    def expected_error(self, *, hops: int = DEFAULT_HOPS, bounds: np.ndarray | None = None) -> np.ndarray:
+        """Return the root of the mean squared error around each node, in the shape of the signal; NaN where there was no value.
 
         A signal whose errors are all below a tenth of its entry of `bounds` gets that entry; one whose entry is NaN gets NaN.
 
-        The squared error of an estimate is its variance, which the probes give, plus a squared bias, which is what is left of
+        The squared error of an estimate is its variance, which the probes give, plus a squared bias, which is the rest of
         SURE: averaged around the node, not negative, and scaled so that all nodes together have the risk of the whole.
         """
         hops = checked_count("hops", hops, 0)
         if on_device(self.sure):
-            here = replace(self, sure=on_host(self.sure), variance=on_host(self.variance))
-            return placed_like(here.expected_error(hops=hops, bounds=bounds), self.sure)
+            host_risk = replace(self, sure=on_host(self.sure), variance=on_host(self.variance))
+            return placed_like(host_risk.expected_error(hops=hops, bounds=bounds), self.sure)
         walk = walk_matrix(self.graph)
         terms = np.concatenate([self.sure, self.variance]).T
         for _ in range(hops):
             terms = walk @ terms
         sure, variance = np.split(terms.T, 2)
         bias = np.maximum(sure - variance, 0.0)
-        left = np.maximum(self.sure.sum(axis=1) - variance.sum(axis=1), 0.0)
-        share = np.divide(left, bias.sum(axis=1), out=np.zeros(len(bias)), where=bias.any(axis=1))
+        total_bias = np.maximum(self.sure.sum(axis=1) - variance.sum(axis=1), 0.0)
+        share = np.divide(total_bias, bias.sum(axis=1), out=np.zeros(len(bias)), where=bias.any(axis=1))
         error = np.sqrt(variance + np.minimum(share, 1.0)[:, None] * bias)
         if self.posterior is not None:
             error[self.posterior] = np.sqrt(self.variance[self.posterior])
         if bounds is not None:
             replaced = ~(error.max(axis=1, initial=0.0) >= 0.1 * bounds)
             error[replaced] = bounds[replaced, None]
-        return _placed(error, self.known, self.shape)
+        return _in_signal_shape(error, self.has_value, self.shape)
 
 
 def walk_matrix(graph: Graph) -> sparse.csr_array:
-    """Probabilities of one hop of a Metropolis walk: 1 / (1 + the larger degree) along an edge, and the rest stays.
+    """Return the probabilities of one hop of a Metropolis walk: 1 / (1 + the larger degree) along an edge, and the rest stays.
 
     Rows and columns sum to 1, so an average keeps the sum over all nodes. A dense part neither holds the walk nor draws it in: in the
-    long run every node of a component is as likely as any other. A node without neighbors keeps its own value.
+    long run every node of a component is as likely as any other. A node without neighbors keeps its value.
     """
     adjacency = graph.adjacency
     neighbors = np.diff(adjacency.indptr)
@@ -78,18 +78,18 @@ def walk_matrix(graph: Graph) -> sparse.csr_array:
     return sparse.csr_array(hop + sparse.diags_array(1.0 - hop.sum(axis=1)))
 
 
-def _placed(error: np.ndarray, known: np.ndarray | None, shape: tuple[int, ...]) -> np.ndarray:
-    """(m, known nodes) to the shape of the signal."""
-    if known is not None:
-        whole = np.full((len(error), len(known)), np.nan)
-        whole[:, known] = error
+def _in_signal_shape(error: np.ndarray, has_value: np.ndarray | None, shape: tuple[int, ...]) -> np.ndarray:
+    """Return errors (m, nodes with a value) in the shape of the signal, NaN at the other nodes."""
+    if has_value is not None:
+        whole = np.full((len(error), len(has_value)), np.nan)
+        whole[:, has_value] = error
         error = whole
     return error.reshape(shape) if len(error) == 1 else error.T
 
 
 @dataclass(frozen=True, eq=False)
 class Denoised:
-    """A denoised signal with its estimated risk: what `denoise` returns.
+    """A denoised signal with its estimated risk: the result of `denoise`.
 
     Parameters
     ----------
@@ -131,8 +131,8 @@ class Denoised:
     labels: np.ndarray | None = field(default=None, repr=False)
     node_risk: Any = field(default=None, repr=False)
 
-    def expected_error(self, *, hops: int = HOPS) -> Any:
-        """Return the expected error of each value (root mean square): SURE averaged over the nodes around.
+    def expected_error(self, *, hops: int = DEFAULT_HOPS) -> Any:
+        """Return the expected error of each value (root mean square): SURE averaged over the nodes nearby.
 
         It is the error of the estimate before clipping and rounding. It is NaN for a signal for which sigma is too large
         (`details["sigma_too_large"]`). Where hardly any error can be seen at any node, it is the bound that the standard error of the
@@ -178,13 +178,13 @@ class Denoised:
 
     @property
     def typical_error(self) -> TypicalError:
-        """The same of all signals together; their standard errors are added, since the signals may go together."""
+        """The root mean square error of a value of all signals together; standard errors are added, since the signals may be correlated."""
         risks = np.atleast_1d(self.risk)
         whole = TypicalError.of(float(risks.sum()), float(np.sum(self.risk_se)), self.n_values * len(risks))
         return self._trusted(whole, bool(np.any(self.details.get("sigma_too_large", False))))
 
     def _trusted(self, error: TypicalError, is_doubtful: bool) -> TypicalError:
-        """Not known where sigma is too large; nor is a bound that rests on an estimate of sigma, which may be."""
+        """Return the error, or the unknown error if sigma is too large, or if the error is a bound and sigma, an estimate, may be too large."""
         estimated = self.details.get("sigma_estimated", False)
         return TypicalError.unknown() if is_doubtful or (estimated and error.is_bound) else error
 
@@ -225,16 +225,17 @@ class TypicalError(NamedTuple):
 
     @classmethod
     def unknown(cls) -> TypicalError:
-        """The state of an error that nothing can be said about."""
+        """Return the error about which nothing can be said."""
         return cls(np.nan, False)
 
     @property
     def is_known(self) -> bool:
+        """Whether the error is known."""
         return not np.isnan(self.size)
 
     @classmethod
     def of(cls, risk: float, risk_se: float, count: float) -> TypicalError:
-        """From the estimated total squared error of `count` values; that may fall below 0, an error may not.
+        """Return the error from the estimated total squared error of `count` values, which may fall below 0.
 
         An estimate of more than IMPOSSIBLE standard errors below 0 says nothing about the error: sigma is too large, or there is hardly any signal.
 
@@ -248,11 +249,11 @@ class TypicalError(NamedTuple):
 
 
 def per_signal(values: Any, ndim: int) -> Any:
-    """One number for one signal, an array for several."""
+    """Return one number for one signal, an array for several."""
     values = np.asarray(on_host(values) if on_device(values) else [on_host(value) for value in values])
     return values[0].item() if ndim == 1 else values
 
 
 def like_input(graph: Graph, noisy: Any, signal: Any) -> Any:
-    """`in_form_of` what the caller passed."""
+    """Return the signal in the form of the `noisy` one that the caller passed."""
     return in_form_of(noisy, lambda: node_names(graph), signal)

@@ -151,7 +151,7 @@ class WaveletDenoiser(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return signals
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Return the columns that `fit` saw, integers too where they are labels of the graph; x0, x1, ... if it saw none.
+        """Return the names of the columns passed to `fit`, integers too if they are labels of the graph; x0, x1, ... for an array.
 
         Parameters
         ----------
@@ -189,8 +189,8 @@ class WaveletDenoiser(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def score(self, X: Any, y: Any = None) -> float:
         """Return minus the estimated mean squared error of a denoised value: larger is better, and no truth is needed.
 
-        It compares methods and their settings at one noise level, in GridSearchCV, say. It says nothing about sigma, which it takes for
-        granted: give it, or leave it to `fit`. `hushgraph.mse` compares with a truth.
+        It compares methods and their settings at one noise level, in GridSearchCV, say. It cannot judge sigma, which it assumes to be
+        right: give sigma, or leave it to `fit`. `hushgraph.mse` compares with a truth.
 
         Parameters
         ----------
@@ -207,23 +207,24 @@ class WaveletDenoiser(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return -float(np.mean(self.risk(X)[0])) / self.graph_.n
 
     def _settings(self) -> dict[str, Any]:
+        """Return the arguments of `denoise` that are parameters of this estimator."""
         names = ("method", "rule", "beta", "n_probes", "law", "seed", "nonnegative", "refine")
         return {name: getattr(self, name) for name in names}
 
     def _node_columns(self, X: Any) -> np.ndarray:
-        """The column of X that belongs to each node."""
+        """Return the column of X that belongs to each node."""
         position = np.arange(self.graph_.n)
         return (
             position if self._is_nameless(X) else by_label("the columns of X", node_names(self.graph_), list(X.columns), position)
         )
 
     def _is_nameless(self, X: Any) -> bool:
-        """Whether columns of X go by position."""
+        """Return whether columns of X are matched by position."""
         columns = list(getattr(X, "columns", ()))
         return not columns or self.graph is None or (self.graph.labels is None and all(isinstance(name, str) for name in columns))
 
     def _denoise(self, X: Any) -> tuple[np.ndarray, Denoised]:
-        """(the column of X that belongs to each node, the rows denoised as columns in node order)."""
+        """Return (the column of X that belongs to each node, the rows denoised as columns in node order)."""
         check_is_fitted(self, "sigma_")
         refuse_device(X=X)
         values = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
@@ -232,5 +233,5 @@ class WaveletDenoiser(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
 
 def _form(estimator: Any) -> str:
-    """What scikit-learn makes of what `transform` returns: "pandas", "polars", or "default" for nothing."""
+    """Return the container in which scikit-learn wraps the result of `transform`: "pandas", "polars", or "default" for none."""
     return getattr(estimator, "_sklearn_output_config", {}).get("transform") or get_config()["transform_output"]

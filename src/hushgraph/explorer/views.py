@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from hushgraph.estimators import METHODS, Denoised, MethodName, denoise, why_not
+from hushgraph.estimators import METHODS, Denoised, MethodName, denoise, obstacle_to_counts
 from hushgraph.graphs import Graph, Noisy
 from hushgraph.plotting import pack_values
 from hushgraph.wavelets import paper_risk_curves
@@ -50,7 +50,7 @@ def methods_for(graph: Graph) -> list[dict[str, Any]]:
             "refine_default": method.refines_by_default,
         }
         for name, method in OFFERED.items()
-        if name != "counts" or why_not(graph) is None
+        if name != "counts" or obstacle_to_counts(graph) is None
     ]
 
 

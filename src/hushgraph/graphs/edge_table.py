@@ -1,4 +1,4 @@
-"""EdgeTable, the unchecked content of a graph; from the ids and columns of files and other packages to node numbers, labels and weights."""
+"""EdgeTable, the unchecked content of a graph, and its node numbers, labels and weights from the ids and columns of files and packages."""
 
 from __future__ import annotations
 
@@ -59,6 +59,7 @@ def labels_of(names: Names, where: object) -> np.ndarray | None:
 
 
 def _too_long(longest: int, where: object) -> InputError:
+    """Return the error for a node id of that many characters."""
     return InputError(f"{where} has a node id of {longest} characters; expected short names; check that it is the right file")
 
 
@@ -75,8 +76,8 @@ def label_kind(labels: np.ndarray | None, where: object) -> str:
     return kind
 
 
-def numbered(ids: np.ndarray, alone: np.ndarray) -> tuple[np.ndarray, int, np.ndarray | None]:
-    """Return (pairs of node numbers, n, labels) of (m, 2) integer ids; rows marked in `alone` list one node, not an edge.
+def numbered(ids: np.ndarray, is_node: np.ndarray) -> tuple[np.ndarray, int, np.ndarray | None]:
+    """Return (pairs of node numbers, n, labels) of (m, 2) integer ids; rows marked in `is_node` list one node, not an edge.
 
     Nodes come in ascending order, and ids 0 to n - 1 are node numbers, not labels. But if every node is listed, nodes come in the order
     of that list, and all ids are labels.
@@ -88,13 +89,13 @@ def numbered(ids: np.ndarray, alone: np.ndarray) -> tuple[np.ndarray, int, np.nd
            [0, 1]]), 3, array([10, 20, 30]))
     """
     names, places = _ranks(ids)
-    listed = ids[alone, 0]
+    listed = ids[is_node, 0]
     if not len(listed) or len(listed) != len(names) or len(np.unique(listed)) != len(names):
-        plain = len(names) == 0 or (names[0] == 0 and names[-1] == len(names) - 1)
-        return places[~alone], len(names), None if plain else names
+        are_numbers = len(names) == 0 or (names[0] == 0 and names[-1] == len(names) - 1)
+        return places[~is_node], len(names), None if are_numbers else names
     order = np.empty(len(names), dtype=np.int64)
-    order[places[alone, 0]] = np.arange(len(names))
-    return order[places[~alone]], len(names), listed
+    order[places[is_node, 0]] = np.arange(len(names))
+    return order[places[~is_node]], len(names), listed
 
 
 def _ranks(ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -24,12 +24,12 @@ def node_names(graph: Graph) -> list:
     return list(range(graph.n)) if graph.labels is None else graph.labels.tolist()
 
 
-def by_label(name: str, labels: list, given: list, values: np.ndarray) -> np.ndarray:
-    """Return `values`, whose rows have the labels `given`, in the order of `labels`; each label must occur exactly once."""
-    position, nodes = {label: i for i, label in enumerate(given)}, set(labels)
+def by_label(name: str, labels: list, row_labels: list, values: np.ndarray) -> np.ndarray:
+    """Return `values`, whose rows have the labels `row_labels`, in the order of `labels`; each label must occur exactly once."""
+    position, nodes = {label: i for i, label in enumerate(row_labels)}, set(labels)
     absent, foreign = [x for x in labels if x not in position], [x for x in position if x not in nodes]
-    if len(position) != len(given):
-        msg = f"{name} has {len(given) - len(position)} repeated labels; each node needs exactly one value"
+    if len(position) != len(row_labels):
+        msg = f"{name} has {len(row_labels) - len(position)} repeated labels; each node needs exactly one value"
         raise InputError(msg)
     if absent or foreign:
         rows = "; pass Y.T if signals are rows" if values.ndim == 2 and values.shape[1] == len(labels) else ""
@@ -79,8 +79,8 @@ def labels_and_values(name: str, values: Any) -> tuple[list | None, Any]:
         rows = values.transpose(_node_dimension(values), ...)
         return _dimension_labels(values), checked_real_array(name, rows.to_numpy())
     if _is_column_table(values):
-        node, others = _columns_of(name, values)
-        columns = [checked_real_array(f"column {column!r} of {name}", np.asarray(values[column])) for column in others]
+        node, value_columns = _columns_of(name, values)
+        columns = [checked_real_array(f"column {column!r} of {name}", np.asarray(values[column])) for column in value_columns]
         return np.asarray(values[node]).tolist(), np.stack(columns, axis=1)
     return None, values
 
@@ -96,7 +96,7 @@ def in_node_order(name: str, values: Any, nodes: list, *, one: bool = False) -> 
 
 
 def in_form_of(model: Any, nodes: Callable[[], list], values: Any) -> Any:
-    """Return values, given in the order of nodes(), in the form and order of `model`; a Mapping becomes a dict, arrays stay as they are."""
+    """Return values, whose rows are in the order of nodes(), in the form and order of `model`; a Mapping becomes a dict, arrays stay as they are."""
     if not is_labelled(model):
         return values
     labels, _ = labels_and_values("signal", model)
@@ -111,8 +111,8 @@ def in_form_of(model: Any, nodes: Callable[[], list], values: Any) -> Any:
         return pandas.DataFrame(ordered, index=model.index, columns=model.columns)
     if _is_data_array(model):
         return model.copy(data=np.moveaxis(ordered, 0, model.dims.index(_node_dimension(model))))
-    node, others = _columns_of("signal", model)
-    columns = {node: model[node], **dict(zip(others, ordered.T, strict=True))}
+    node, value_columns = _columns_of("signal", model)
+    columns = {node: model[node], **dict(zip(value_columns, ordered.T, strict=True))}
     return getattr(type(model), "from_pydict", type(model))(columns)
 
 
@@ -162,10 +162,12 @@ def _node_dimension(array: Any) -> Any:
 
 
 def _has_node_coordinate(array: Any) -> bool:
+    """Return whether a DataArray has a coordinate "node" along one dimension."""
     return "node" in array.coords and array.coords["node"].ndim == 1
 
 
 def _dimension_labels(array: Any) -> list | None:
+    """Return the labels along the node dimension, or None if it has none."""
     if _has_node_coordinate(array):
         return array.coords["node"].to_numpy().tolist()
     dimension = _node_dimension(array)

@@ -13,7 +13,7 @@ def depth_first_order(graph: Graph, *, start: int | None = None, seed: int | Non
     """Return every node once, in the order in which a depth-first search first reaches it.
 
     From each node the search goes to its lowest-numbered neighbour that was not reached before, and back if there is none. After a
-    component it continues at the lowest-numbered node that is left. Consecutive nodes need not be neighbours: the chain made of this order
+    component it continues at the lowest-numbered node that was not reached before. Consecutive nodes need not be neighbours: the chain made of this order
     jumps where the search goes back and where a component ends (Padilla et al., 2018). Edge weights play no role.
 
     Parameters

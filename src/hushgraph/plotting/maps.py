@@ -18,7 +18,7 @@ from hushgraph._arrays import on_host
 from hushgraph._errors import InputError, InputTypeError
 from hushgraph._geodesy import LocalPlane
 from hushgraph._validation import as_number, checked_number, choose, shown
-from hushgraph.estimators import HOPS, Denoised
+from hushgraph.estimators import DEFAULT_HOPS, Denoised
 from hushgraph.graphs import Graph, checked_graph
 from hushgraph.plotting.style import INK, QUIET, checked_axes, colour_bar_ticks, pyplot
 
@@ -94,7 +94,7 @@ def plot_graph_signal(
 
 
 def plot_error(
-    graph: Graph, result: Denoised, *, ax: Axes | None = None, hops: int = HOPS, vmax: float | None = None,
+    graph: Graph, result: Denoised, *, ax: Axes | None = None, hops: int = DEFAULT_HOPS, vmax: float | None = None,
     title: str | None = None, colorbar: bool = True, attribution: str | None = None,
 ) -> Axes:  # fmt: skip
     """Draw the expected error of each node of a denoised signal as a map; no truth is needed.

@@ -2,9 +2,9 @@
 
 The fused lasso is the minimiser of 1/2 sum_i w_i (x_i - y_i)^2 + penalty sum_i e_i |x_{i+1} - x_i|. Johnson's dynamic program
 keeps the derivative of the best cost of nodes 0..i as a function of x_i: it is increasing and piecewise linear, the edge to the
-next node clips it to +-penalty e_i, and where it is clipped are the two values between which x_i follows x_{i+1}. Each node adds
-two knots and every knot is dropped once. The pieces found are then given their exact values: the weighted mean of y plus what
-the jumps on both sides pull.
+next node clips it to +-penalty e_i, and the two places where it is clipped are the values between which x_i follows x_{i+1}. Each node adds
+two knots and every knot is dropped once. Each piece then gets its exact value: the weighted mean of y plus the pull of
+the jumps on both sides.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from hushgraph._errors import InputError
 from hushgraph._validation import as_array, as_number, checked_real_array, checked_size, shown
 from hushgraph.core import _loops
 
-SPREAD = 1e8  # node weights may differ by this factor: slopes are sums of them, and the least must not drown in their rounding
+SPREAD = 1e8  # node weights may differ by this factor: slopes are sums of them, and the smallest must stay above their rounding
 
 
 def fused_lasso(signal: Any, penalty: Any, *, node_weights: Any = None, edge_weights: Any = None) -> np.ndarray:
@@ -93,10 +93,10 @@ def fused_lasso_path(signal: Any, penalties: Any, *, node_weights: Any = None, e
 
 
 def chain_scores(y: Any, orders: Any, penalties: Any, *, node_weights: Any = None, truth: Any = None) -> np.ndarray:
-    """What choosing a penalty needs, without keeping a solution: (n_penalties, 3).
+    """Return the scores that choosing a penalty needs, without storing a solution: (n_penalties, 3).
 
     For the mean over `orders` (k, n) of the fused lasso of `y` (n,) along each: the squared distance from `y`, the mean number
-    of pieces, which is the divergence, and the squared error against `truth` (NaN without).
+    of pieces, which is the divergence, and the squared error against `truth` (NaN if there is none).
     """
     scores = np.full((len(penalties), 3), np.nan)
     centre, bound = _centre_and_bound(y, node_weights)
@@ -105,7 +105,7 @@ def chain_scores(y: Any, orders: Any, penalties: Any, *, node_weights: Any = Non
 
 
 def mean_over_orders(y: Any, orders: Any, penalty: float, *, node_weights: Any = None) -> np.ndarray:
-    """The mean over `orders` of the fused lasso of `y` along each, in node order."""
+    """Return the mean over `orders` of the fused lasso of `y` along each, in node order."""
     centre, bound = _centre_and_bound(y, node_weights)
     out = np.empty(len(y))
     _loops.mean_of_chains(y, orders, node_weights, float(penalty), bound, centre, out)
@@ -116,7 +116,7 @@ def mean_over_orders(y: Any, orders: Any, penalty: float, *, node_weights: Any =
 
 
 def checked_penalty(penalty: Any) -> float:
-    """`penalty` as a float of at least 0; infinite is fine."""
+    """Return `penalty` as a float of at least 0; infinite is fine."""
     number = np.inf if isinstance(penalty, float | np.floating) and penalty == np.inf else as_number(penalty)
     if not number >= 0:
         msg = f"penalty must be a number of at least 0 (infinite: one value for all); got {shown(penalty)}"
@@ -125,7 +125,7 @@ def checked_penalty(penalty: Any) -> float:
 
 
 def checked_penalties(name: str, penalties: Any) -> np.ndarray:
-    """Penalties as a float64 vector."""
+    """Return penalties as a float64 vector."""
     values = as_array(penalties, name)
     if values.ndim != 1 or values.dtype.kind not in "fiu" or not np.all(values >= 0):
         msg = f"{name} must be a list of numbers of at least 0; got {shown(penalties)}"
@@ -134,7 +134,7 @@ def checked_penalties(name: str, penalties: Any) -> np.ndarray:
 
 
 def checked_node_weights(weights: Any, n: int) -> np.ndarray | None:
-    """Positive weights, none more than `SPREAD` times another."""
+    """Return positive weights, none more than `SPREAD` times another."""
     if weights is None:
         return None
     values = checked_size("node_weights", checked_real_array("node_weights", weights))
@@ -146,6 +146,7 @@ def checked_node_weights(weights: Any, n: int) -> np.ndarray | None:
 
 
 def _checked_edge_weights(weights: Any, n_edges: int) -> np.ndarray | None:
+    """Return non-negative weights, one per edge of the chain, or None."""
     if weights is None:
         return None
     values = checked_size("edge_weights", checked_real_array("edge_weights", weights))
@@ -157,10 +158,10 @@ def _checked_edge_weights(weights: Any, n_edges: int) -> np.ndarray | None:
 
 
 def _centre_and_bound(y: np.ndarray, w: np.ndarray | None) -> tuple[float, float]:
-    """What to subtract from y before sums are taken, and what no edge can ever carry: all weight, times the range of y."""
+    """Return the offset to subtract from y before summing, and a bound on the pull of an edge: all weight, times the range of y."""
     return middle(y), float((y.max() - y.min()) * (len(y) if w is None else w.sum()))
 
 
 def middle(y: np.ndarray) -> float:
-    """The median of about a thousand of the values: near most of them, whatever the largest."""
+    """Return the median of about a thousand of the values: it is near most of them, however large the largest are."""
     return float(np.median(y[:: max(1, len(y) // 1000)]))

@@ -1,4 +1,4 @@
-"""What wavelets are compared with: the fused lasso along a depth-first order of the graph, and total variation on the graph.
+"""Baselines for wavelets: the fused lasso along a depth-first order of the graph, and total variation on the graph.
 
 Both take a penalty, or choose it by SURE or on the truth. Their divergence is the number of pieces of equal value, because each
 estimate is locally a projection plus a constant: SURE = ||y - x||^2 - n sigma^2 + 2 sigma^2 pieces (Tibshirani and Taylor 2012).
@@ -44,7 +44,7 @@ class Observed(NamedTuple):
 
 @dataclass(frozen=True)
 class Choice:
-    """One signal's penalty, its score, and all that were tried, by ascending penalty."""
+    """The penalty of one signal, its score, and all penalties that were tried with their scores, in ascending order."""
 
     penalty: float
     distance: float
@@ -120,11 +120,11 @@ def dfs_fused_lasso(
         chains = depth_first_order(graph, start=start)[None]
     else:
         seeds = np.random.SeedSequence(seed).generate_state(count, np.uint64)
-        chains = np.stack([depth_first_order(graph, start=start, seed=int(one)) for one in seeds])
+        chains = np.stack([depth_first_order(graph, start=start, seed=int(order_seed)) for order_seed in seeds])
     choices, signals = [], []
     for m, y in enumerate(observed.columns):
 
-        def scores(penalties: Any, y: Any = y, truth: Any = None if observed.truth is None else observed.truth[m]) -> Any:
+        def scores(penalties: Any, y: Any = y, truth: Any = None if observed.truth is None else observed.truth[m]) -> np.ndarray:
             return chain_scores(y, chains, penalties, node_weights=weights, truth=truth)
 
         choices.append(_choose(scores, penalty, candidates, observed.sigma, graph.n, _size_of_noise(observed.sigma, y[chains[0]])))
@@ -189,14 +189,15 @@ def graph_tv(
             y: Any = y,
             truth: Any = None if observed.truth is None else observed.truth[m],
             solutions: Any = solutions,
-        ) -> Any:
-            minima = [minimise(graph, arcs, y, one) for one in penalties]
+        ) -> np.ndarray:
+            minima = [minimise(graph, arcs, y, tried) for tried in penalties]
             solutions.update(zip(penalties, minima, strict=True) if len(minima) == 1 else ())
-            error = [np.nan if truth is None else np.sum((one.x - truth) ** 2) for one in minima]
-            return np.array([(np.sum((one.x - y) ** 2), one.pieces, e) for one, e in zip(minima, error, strict=True)])
+            errors = [np.nan if truth is None else np.sum((minimum.x - truth) ** 2) for minimum in minima]
+            rows = zip(minima, errors, strict=True)
+            return np.array([(np.sum((minimum.x - y) ** 2), minimum.pieces, error) for minimum, error in rows])
 
-        across = np.stack([y[first], y[second]], axis=1) if len(first) else y[:, None]
-        choices.append(_choose(scores, penalty, candidates, observed.sigma, graph.n, _size_of_noise(observed.sigma, across)))
+        edge_ends = np.stack([y[first], y[second]], axis=1) if len(first) else y[:, None]
+        choices.append(_choose(scores, penalty, candidates, observed.sigma, graph.n, _size_of_noise(observed.sigma, edge_ends)))
         solution = solutions.get(choices[-1].penalty) or minimise(graph, arcs, y, choices[-1].penalty)
         gaps.append(_checked_gap(solution, tolerance))
         signals.append(solution.x)
@@ -205,7 +206,7 @@ def graph_tv(
 
 
 def _checked_gap(solution: TotalVariation, tolerance: float) -> float:
-    """The relative duality gap, or an error."""
+    """Return the relative duality gap; one above the tolerance is an error."""
     gap = solution.relative_gap
     if not gap <= tolerance:
         msg = (
@@ -220,7 +221,7 @@ def _checked_gap(solution: TotalVariation, tolerance: float) -> float:
 
 
 def _observed(graph: Graph, noisy: Any, sigma: Any, truth: Any, penalty: Any) -> Observed:
-    """Check everything that needs no work."""
+    """Return the checked input, before any long computation."""
     if checked_graph(graph).n == 0:
         msg = "the graph has no nodes: there is nothing to denoise"
         raise InputError(msg)
@@ -252,6 +253,7 @@ def _observed(graph: Graph, noisy: Any, sigma: Any, truth: Any, penalty: Any) ->
 
 
 def _check_truth(noisy: Any, truth: Any, penalty: Any) -> None:
+    """Refuse a truth without the penalty "oracle", the penalty without a truth, and both on a private release."""
     oracle = isinstance(penalty, str) and penalty == "oracle"
     if oracle != (truth is not None):
         msg = "penalty='oracle' needs truth=, the clean signal" if oracle else "truth= is only for penalty='oracle'; leave it out"
@@ -262,7 +264,7 @@ def _check_truth(noisy: Any, truth: Any, penalty: Any) -> None:
 
 
 def _columns_of(values: np.ndarray) -> np.ndarray:
-    """(n,) or (n, m) as (m, n), float64, each row by itself in memory."""
+    """Return values (n,) or (n, m) as rows (m, n), float64 and contiguous."""
     return np.ascontiguousarray(values[None] if values.ndim == 1 else values.T, dtype=np.float64)
 
 
@@ -270,13 +272,13 @@ def _columns_of(values: np.ndarray) -> np.ndarray:
 
 
 def _size_of_noise(sigma: float | None, ordered: np.ndarray) -> float:
-    """sigma, or without it the mean size of steps between neighbours: where the search begins, no estimate."""
+    """Return sigma, or without it the mean step between neighbours, which is no estimate but where the search begins."""
     steps = np.abs(np.diff(ordered))
     return sigma if sigma is not None else float(steps.mean()) if steps.any() else 1.0
 
 
 def _choose(scores: Scores, penalty: Any, candidates: Any, sigma: float | None, n: int, noise: float) -> Choice:
-    """The given penalty, or the least SURE or error over a grid that is then refined; scores cover everything tried."""
+    """Return the given penalty, or that of the least SURE or error over a grid that is then refined."""
     by_truth = isinstance(penalty, str) and penalty == "oracle"
     if penalty is not None and not isinstance(penalty, str):
         tried = np.array([checked_penalty(penalty)])
@@ -291,18 +293,18 @@ def _choose(scores: Scores, penalty: Any, candidates: Any, sigma: float | None, 
         raise InputError(msg)
     table = scores(tried)
     for _ in range(rounds):
-        best = int(np.argmin(_values(table, by_truth, sigma, n)))
+        best = int(np.argmin(_criterion(table, by_truth, sigma, n)))
         low, high = tried[max(best - 1, 0)], tried[min(best + 1, len(tried) - 1)]
         if not 0 < low < tried[best] < high < np.inf:
             break
-        more = np.concatenate([np.geomspace(low, tried[best], FINER + 2)[1:-1], np.geomspace(tried[best], high, FINER + 2)[1:-1]])
-        tried, table = np.concatenate([tried, more]), np.concatenate([table, scores(more)])
+        finer = np.concatenate([np.geomspace(low, tried[best], FINER + 2)[1:-1], np.geomspace(tried[best], high, FINER + 2)[1:-1]])
+        tried, table = np.concatenate([tried, finer]), np.concatenate([table, scores(finer)])
         tried, table = tried[np.argsort(tried)], table[np.argsort(tried)]
-    best = int(np.argmin(_values(table, by_truth, sigma, n))) if len(tried) > 1 else 0
+    best = int(np.argmin(_criterion(table, by_truth, sigma, n))) if len(tried) > 1 else 0
     return Choice(float(tried[best]), float(table[best, 0]), float(table[best, 1]), tried, table)
 
 
-def _values(table: np.ndarray, by_truth: bool, sigma: float | None, n: int) -> np.ndarray:
+def _criterion(table: np.ndarray, by_truth: bool, sigma: float | None, n: int) -> np.ndarray:
     """Return what is minimised at each penalty: the true squared error, or SURE."""
     return table[:, 2] if by_truth or sigma is None else sure_of(table[:, 0], n * sigma**2, sigma**2 * table[:, 1])
 
@@ -313,32 +315,33 @@ def _values(table: np.ndarray, by_truth: bool, sigma: float | None, n: int) -> n
 def _result(
     graph: Graph, noisy: Any, observed: Observed, choices: list[Choice], signals: Any, method: str, details: dict, started: float
 ) -> Denoised:
-    alone, n = observed.values.ndim == 1, graph.n
+    """Return the chosen signals with their risk, in the form of the noisy ones."""
+    is_single, n = observed.values.ndim == 1, graph.n
 
-    def gathered(values: Any) -> Any:
-        return values[0] if alone else np.array(values)
+    def per_signal(values: Any) -> Any:
+        return values[0] if is_single else np.array(values)
 
-    numbers = [_risk_numbers(one, observed.sigma, n) for one in choices]
-    curves: dict[str, Any] = {"penalties": [one.penalties for one in choices]}
+    numbers = [_risk_numbers(choice, observed.sigma, n) for choice in choices]
+    curves: dict[str, Any] = {"penalties": [choice.penalties for choice in choices]}
     if observed.sigma is not None:
-        curves["sure"] = [_values(one.scores, False, observed.sigma, n) for one in choices]
+        curves["sure"] = [_criterion(choice.scores, False, observed.sigma, n) for choice in choices]
     if observed.truth is not None:
-        curves["squared_error"] = [one.scores[:, 2] for one in choices]
+        curves["squared_error"] = [choice.scores[:, 2] for choice in choices]
     details = {
-        "pieces": gathered([one.pieces for one in choices]),
-        **{name: curve[0] if alone else curve for name, curve in curves.items()},
+        "pieces": per_signal([choice.pieces for choice in choices]),
+        **{name: curve[0] if is_single else curve for name, curve in curves.items()},
         **details,
         "tuned_on": "truth" if observed.truth is not None else "sure" if len(choices[0].penalties) > 1 else None,
     }
-    signal = np.array(signals[0] if alone else np.stack(signals, axis=1)).astype(observed.values.dtype, copy=False)
+    signal = np.array(signals[0] if is_single else np.stack(signals, axis=1)).astype(observed.values.dtype, copy=False)
     return Denoised(
         signal=like_input(graph, noisy, signal),
         sigma=observed.sigma,
-        risk=gathered([risk for risk, _, _ in numbers]),
-        risk_se=gathered([error for _, error, _ in numbers]),
-        probe_se=gathered([error for _, _, error in numbers]),
+        risk=per_signal([risk for risk, _, _ in numbers]),
+        risk_se=per_signal([error for _, error, _ in numbers]),
+        probe_se=per_signal([error for _, _, error in numbers]),
         method=method,
-        thresholds=gathered([one.penalty for one in choices]),
+        thresholds=per_signal([choice.penalty for choice in choices]),
         timings={"total": time.perf_counter() - started},
         details=details,
         labels=graph.labels,

@@ -1,6 +1,6 @@
 """Counts: leave-one-out empirical Bayes for non-negative maps in Gaussian noise.
 
-The nodes around a node say what to expect there: mu_i = max(0, [mean y, F] c), where no feature F of `surroundings` sees y_i and
+The nodes around a node say what to expect there: mu_i = max(0, [mean y, F] c), where no feature F of `node_surroundings` sees y_i and
 c >= 0 is weighted least squares. The prior of f_i given mu_i is the equal mixture of
 
     (a) (1 - e) Gamma(shape k, mean s) + e Gamma(shape min(k, 1), mean h s),  s = b0 + b1 mu,   by marginal likelihood,
@@ -25,7 +25,7 @@ from scipy import optimize, special
 from hushgraph._progress import nth, reached
 from hushgraph._validation import checked_sigma
 from hushgraph.core import _loops, block_products, block_sum
-from hushgraph.estimators.counts.neighbourhoods import Surroundings, surroundings
+from hushgraph.estimators.counts.surroundings import Surroundings, node_surroundings
 from hushgraph.estimators.let.combination import bounded_minimum
 from hushgraph.estimators.risk import Spread
 from hushgraph.graphs import Graph, checked_graph
@@ -49,7 +49,7 @@ START = np.log([0.5, 0.05, 4.0, 0.1, 1.0])
 
 @dataclass(frozen=True, eq=False)
 class CountsEstimate:
-    """What `counts_estimate` returns.
+    """An empirical-Bayes estimate: the result of `counts_estimate`.
 
     Attributes
     ----------
@@ -58,7 +58,6 @@ class CountsEstimate:
     sure : Stein's unbiased estimate of the total squared error, at fixed hyper-parameters
     active : number of features in use
     coordinates : whether places of the nodes were used
-    pilot : (n,) what the nodes around each node say about it
     """
 
     signal: np.ndarray = field(repr=False)
@@ -66,7 +65,6 @@ class CountsEstimate:
     sure: float
     active: int
     coordinates: bool
-    pilot: np.ndarray = field(repr=False)
 
     def spread(self, noise: Noise) -> Spread:
         """Return what the Jacobian does to the noise: it is diagonal, posterior variance over noise variance, and known exactly."""
@@ -74,8 +72,8 @@ class CountsEstimate:
         return Spread(trace, trace, self.variance, self.variance)
 
 
-def why_not(graph: Graph) -> str | None:
-    """None where `counts_estimate` can be used on this graph, otherwise why not.
+def obstacle_to_counts(graph: Graph) -> str | None:
+    """Return why `counts_estimate` cannot be used on this graph, or None if it can.
 
     The surroundings of a node hold up to a few thousand others, so memory grows to a third of a gigabyte at the largest size (more with hubs).
     """
@@ -89,7 +87,7 @@ def why_not(graph: Graph) -> str | None:
 
 
 def counts_estimate(graph: Graph, y: np.ndarray, sigma: Any, *, coordinates: bool = True) -> CountsEstimate:
-    """Leave-one-out empirical-Bayes estimate of a non-negative signal from y = f + N(0, sigma^2).
+    """Return the leave-one-out empirical-Bayes estimate of a non-negative signal from y = f + N(0, sigma^2).
 
     Parameters
     ----------
@@ -110,21 +108,21 @@ def counts_estimate(graph: Graph, y: np.ndarray, sigma: Any, *, coordinates: boo
     >>> hg.snr(counts, estimate.signal) > hg.snr(counts, np.maximum(noisy, 0)) + 2
     True
     """
-    around = surroundings(checked_graph(graph), coordinates=coordinates)
+    surroundings = node_surroundings(checked_graph(graph), coordinates=coordinates)
     y = np.ascontiguousarray(y, dtype=np.float64)
     spread = np.broadcast_to(np.asarray(checked_sigma(sigma, graph.n), dtype=np.float64), y.shape).copy()
     if graph.n == 0:
-        return CountsEstimate(y, y, 0.0, 0, around.coordinates, y)
+        return CountsEstimate(y, y, 0.0, 0, surroundings.coordinates)
     likelihood = likelihood_on(y, spread)
-    features = around.features(y)
+    features = surroundings.features(y)
     with nth(0, 2):
         first = fit_pass(likelihood, features, START)
     with nth(1, 2):
-        corrected = second_features(around, likelihood, first)
+        corrected = second_features(surroundings, likelihood, first)
         last = fit_pass(likelihood, np.concatenate([features, corrected], axis=1), first.gamma)
     m, v = last.posterior(likelihood, last.mu)
     sure = block_sum((y - m) ** 2 - spread**2 + 2 * v)
-    return CountsEstimate(m, v, float(sure), int(np.count_nonzero(last.coefficients)), around.coordinates, last.mu)
+    return CountsEstimate(m, v, float(sure), int(np.count_nonzero(last.coefficients)), surroundings.coordinates)
 
 
 # ---- the likelihood on a grid ------------------------------------------------------------------------------------
@@ -149,7 +147,7 @@ class Likelihood:
 
 
 def likelihood_on(y: np.ndarray, sigma: np.ndarray, *, top: float | None = None) -> Likelihood:
-    """The likelihood of all nodes on a grid from 0 to `top`, the largest value if not given."""
+    """Return the likelihood of all nodes on a grid from 0 to `top`; by default `top` is the largest value."""
     typical = float(np.median(sigma))
     top = min(max(float(y.max()) if top is None else top, 4 * typical), MOST_CELLS / CELLS_PER_SIGMA * typical) + 2 * typical
     bend = max(float(sigma.min()), top / MOST_CELLS * CELLS_PER_SIGMA) / (STEP * CELLS_PER_SIGMA)
@@ -182,7 +180,7 @@ class Pass:
     table: np.ndarray  # (knots, grid), the distributions G_q
 
     def posterior(self, likelihood: Likelihood, mu: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Posterior means and variances under the equal mixture of both priors."""
+        """Return posterior means and variances under the equal mixture of both priors."""
         parts = likelihood.values, likelihood.starts, likelihood.first, likelihood.grid
         by_gamma = _loops.sum_moments(*parts, *gamma_table(likelihood, self.gamma, mu, self.level))
         by_hats = _loops.sum_moments(*parts, self.table, *hat_places(mu, self.knots))
@@ -194,7 +192,7 @@ class Pass:
 
 
 def fit_pass(likelihood: Likelihood, features: np.ndarray, start: np.ndarray) -> Pass:
-    """Pilot from the features, then both priors given the pilot."""
+    """Return the pilot fitted to the features, and both priors given the pilot."""
     coefficients, mu = fit_pilot(likelihood.y, likelihood.sigma, features)
     level = max(float(mu.mean()), float(np.mean(likelihood.sigma)) / 100)
     gamma = fit_gamma(likelihood, mu, level, start)
@@ -204,7 +202,7 @@ def fit_pass(likelihood: Likelihood, features: np.ndarray, start: np.ndarray) ->
 
 
 def fit_pilot(y: np.ndarray, sigma: np.ndarray, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Non-negative coefficients and mu, reweighted for a variance that grows with mu^2."""
+    """Return non-negative coefficients and mu, reweighted for a variance that grows with mu^2."""
     columns = np.concatenate([np.full((len(y), 1), y.mean()), features], axis=1)
     weights = 1 / sigma**2
     for _ in range(REWEIGHTINGS + 1):
@@ -217,7 +215,7 @@ def fit_pilot(y: np.ndarray, sigma: np.ndarray, features: np.ndarray) -> tuple[n
 
 
 def nonnegative_least_squares(columns: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """argmin over c >= 0 of sum weights (y - columns c)^2, columns scaled to one size, with a small ridge."""
+    """Return the argmin over c >= 0 of sum weights (y - columns c)^2, columns scaled to one size, with a small ridge."""
     products = block_products(np.concatenate([columns.T, y[None]]) * np.sqrt(weights))
     gram, target = products[:-1, :-1], products[:-1, -1]
     size = np.sqrt(np.diag(gram))
@@ -230,7 +228,7 @@ def nonnegative_least_squares(columns: np.ndarray, y: np.ndarray, weights: np.nd
 
 
 def gamma_table(likelihood: Likelihood, gamma: np.ndarray, mu: np.ndarray, level: float) -> Any:
-    """Distributions on the grid for means s on a lattice of log s, and where each node's s = b0 + b1 mu lies on it."""
+    """Return distributions on the grid for means s on a lattice of log s, and the place on the lattice of each node's s = b0 + b1 mu."""
     k, e, h, b0, b1 = np.exp(gamma)
     place = np.log(b0 + b1 * (mu / level)) / MEAN_STEP
     lowest, highest = int(np.floor(place.min())), int(np.floor(place.max())) + 1
@@ -241,7 +239,7 @@ def gamma_table(likelihood: Likelihood, gamma: np.ndarray, mu: np.ndarray, level
 
 
 def gamma_masses(likelihood: Likelihood, shape: float, means: np.ndarray) -> np.ndarray:
-    """(means, grid): Gamma density times cell width, which is the trapezoid rule in t; all mass below the grid goes to 0."""
+    """Return Gamma density times cell width, (means, grid), which is the trapezoid rule in t; all mass below the grid goes to 0."""
     f, width = likelihood.grid[1:], likelihood.width[1:]
     x = shape * f / means[:, None]
     masses = np.empty((len(means), len(f) + 1))
@@ -251,36 +249,36 @@ def gamma_masses(likelihood: Likelihood, shape: float, means: np.ndarray) -> np.
 
 
 def fit_gamma(likelihood: Likelihood, mu: np.ndarray, level: float, start: np.ndarray) -> np.ndarray:
-    """Logarithms of the five parameters that maximise the marginal likelihood."""
+    """Return the logarithms of the five parameters that maximise the marginal likelihood."""
     parts = likelihood.values, likelihood.starts, likelihood.first
 
-    def cost(gamma: Any) -> Any:
+    def cost(gamma: np.ndarray) -> float:
         reached(0.3, "counts")
         evidence = _loops.sum_evidence(*parts, *gamma_table(likelihood, gamma, mu, level))
-        return -block_sum(np.log(np.maximum(evidence, SMALLEST))) / len(mu)
+        return float(-block_sum(np.log(np.maximum(evidence, SMALLEST))) / len(mu))
 
-    found = optimize.minimize(
+    optimum = optimize.minimize(
         cost,
         start,
         method="L-BFGS-B",
         bounds=list(zip(LEAST, MOST, strict=True)),
         options={"eps": 1e-4, "maxiter": 60, "ftol": 1e-7},
     )
-    return found.x
+    return optimum.x
 
 
 # ---- prior (b): free distributions at hat functions --------------------------------------------------------------
 
 
 def hat_places(mu: np.ndarray, knots: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The knot below each mu, and how far it is on the way to the next one."""
+    """Return the knot below each mu, and the share of the way from it to the next knot."""
     place = np.interp(mu, knots, np.arange(len(knots)))
     low = np.minimum(place.astype(np.int64), max(len(knots) - 2, 0))
     return low, place - low
 
 
 def fit_hats(likelihood: Likelihood, mu: np.ndarray, knots: np.ndarray, level: float) -> np.ndarray:
-    """G_q by EM from exponentials, which also count as one observation each."""
+    """Return G_q, by EM from exponentials, which also count as one observation each."""
     means = np.maximum(knots, level / 10)
     prior = gamma_masses(likelihood, 1.0, means)
     prior /= prior.sum(axis=1, keepdims=True)
@@ -300,10 +298,10 @@ def fit_hats(likelihood: Likelihood, mu: np.ndarray, knots: np.ndarray, level: f
 # ---- the second pass ---------------------------------------------------------------------------------------------
 
 
-def second_features(around: Surroundings, likelihood: Likelihood, fit: Pass) -> np.ndarray:
-    """Narrow features of m, less what each owes to the node's own y."""
+def second_features(surroundings: Surroundings, likelihood: Likelihood, fit: Pass) -> np.ndarray:
+    """Return narrow features of m, less the part of each that comes from the y of the same node."""
     m, _ = fit.posterior(likelihood, fit.mu)
     step = 0.02 * (fit.mu + fit.level)
     slope = (fit.posterior(likelihood, fit.mu + step)[0] - m) / step * (fit.mu > 0)
-    echo = around.echoes(fit.coefficients[1:], slope)
-    return around.features(m, around.narrow) - echo * (likelihood.y - fit.mu)[:, None]
+    echo = surroundings.echoes(fit.coefficients[1:], slope)
+    return surroundings.features(m, surroundings.narrow) - echo * (likelihood.y - fit.mu)[:, None]

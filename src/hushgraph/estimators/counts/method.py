@@ -9,7 +9,7 @@ import numpy as np
 from hushgraph._errors import InputError, Sentence
 from hushgraph._progress import nth, timed
 from hushgraph.core import block_sum, rowwise_variances
-from hushgraph.estimators.counts.empirical_bayes import CountsEstimate, counts_estimate, why_not
+from hushgraph.estimators.counts.empirical_bayes import CountsEstimate, counts_estimate, obstacle_to_counts
 from hushgraph.estimators.problem import Problem
 from hushgraph.estimators.risk import EXACT, Assessed, Estimate, with_risk
 from hushgraph.estimators.settings import Settings
@@ -31,7 +31,7 @@ def denoise_counts(problem: Problem, settings: Settings, timings: dict[str, floa
 
 def estimate_counts(graph: Graph, y: np.ndarray, noise: Noise, timings: dict[str, float], done: float = 0.0) -> CountsEstimate:
     """Return the estimate, or raise an InputError that says why the graph does not have one."""
-    reason = why_not(graph)
+    reason = obstacle_to_counts(graph)
     if reason is not None:
         raise InputError(Sentence("{method='counts'} cannot be used here: {}; use {method='auto'}", reason))
     with timed(timings, "counts", done, 1.0):

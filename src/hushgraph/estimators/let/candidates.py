@@ -31,14 +31,14 @@ from hushgraph.estimators.baselines.chain_fused_lasso import fused_lasso_path
 from hushgraph.estimators.baselines.total_variation import Arcs, minimise
 from hushgraph.estimators.let.columns import Candidates, Columns, Derivative
 from hushgraph.estimators.let.filters import HEAT, SMOOTHERS, Filters, Parts
-from hushgraph.estimators.let.gating import Gate, add_moved, shrunken
+from hushgraph.estimators.let.gating import Gate, add_shrunken_derivative, shrunken
 from hushgraph.estimators.let.observation import Observation
 from hushgraph.graphs import Graph, block_partition, depth_first_order
 from hushgraph.wavelets import SIZES, BlockMixture, apply_thresholds, block_jacobian, block_mixture, sure_betas
 
 Group = Literal["constant", "heat", "heat_bands", "bands", "gated", "spikes", "betas", "blocks", "dfs", "tv"]
-GATED = (0.0, 2.5)  # thresholds, in local noise levels
-SPIKES = (2.0, 3.0, 4.0)
+GATE_THRESHOLDS = (0.0, 2.5)  # thresholds, in local noise levels
+SPIKE_THRESHOLDS = (2.0, 3.0, 4.0)
 DFS_PENALTIES = (0.7, 1.5, 3.0, 6.0)  # in noise levels
 TV_PENALTIES = (0.35, 0.7, 1.2)
 ORDERS = 4
@@ -192,17 +192,17 @@ class Gated(Candidates):
         """Return a column for every threshold and scale."""
         filters, probes, gate = observation.filters, observation.filters.probes, Gate.of(observation)
         moves = gate.moves(probes.cross, probes.rho)
-        t = observation.sigma * np.array(GATED)
+        t = observation.sigma * np.array(GATE_THRESHOLDS)
         coefficients, divergence = shrunken(observation.parts.rho, probes.scale, t, probes.weights, gate, moves)
         values = filters.synthesize_each(coefficients)
-        names = tuple(f"gated {t:g}, band {j}" for t in GATED for j in range(filters.n_scales))
+        names = tuple(f"gated {t:g}, band {j}" for t in GATE_THRESHOLDS for j in range(filters.n_scales))
         return cls(names, values.reshape(len(names), -1), divergence.ravel(), observation, gate)
 
     def add_jvp(self, weights: np.ndarray, derivative: Derivative) -> None:
         """Add the derivatives of the coefficients, which pass through the gate and move it."""
-        probes, t = self.observation.filters.probes, self.observation.sigma * np.array(GATED)
+        probes, t = self.observation.filters.probes, self.observation.sigma * np.array(GATE_THRESHOLDS)
         rho, weights = self.observation.parts.rho, weights.reshape(len(t), -1)
-        add_moved(rho, probes.scale, t, weights, probes.rho, derivative.bands, self.gate)
+        add_shrunken_derivative(rho, probes.scale, t, weights, probes.rho, derivative.bands, self.gate)
 
 
 @dataclass(frozen=True, eq=False)
@@ -290,16 +290,16 @@ class Spikes(Candidates):
         rest = np.concatenate([y[None], y - observation.parts.smooth])
         scale = np.concatenate([np.sqrt(observation.node_variance)[None], probes.spread])
         weights = np.concatenate([observation.node_variance[None], probes.left])
-        values, divergence = shrunken(rest, scale, observation.sigma * np.array(SPIKES), weights)
-        names = tuple(f"spikes {t:g}, smoother {a:g}" for t in SPIKES for a in (0, *SMOOTHERS))
+        values, divergence = shrunken(rest, scale, observation.sigma * np.array(SPIKE_THRESHOLDS), weights)
+        names = tuple(f"spikes {t:g}, smoother {a:g}" for t in SPIKE_THRESHOLDS for a in (0, *SMOOTHERS))
         return cls(names, values.reshape(len(names), -1), divergence.ravel(), observation, rest, scale)
 
     def add_jvp(self, weights: np.ndarray, derivative: Derivative) -> None:
         """Add the slopes times what the smoothers leave of the probes."""
-        probes, t = self.observation.filters.probes, self.observation.sigma * np.array(SPIKES)
+        probes, t = self.observation.filters.probes, self.observation.sigma * np.array(SPIKE_THRESHOLDS)
         rows = np.concatenate([probes.eps[:, None], probes.eps[:, None] - probes.smooth], axis=1)
         total = np.zeros_like(rows[:, :1])
-        add_moved(self.rest, self.scale, t, weights.reshape(len(t), -1), rows, total)
+        add_shrunken_derivative(self.rest, self.scale, t, weights.reshape(len(t), -1), rows, total)
         derivative.nodes = derivative.nodes + total[:, 0]
 
 

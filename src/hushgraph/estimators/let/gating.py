@@ -1,7 +1,7 @@
 """Coefficients shrunk at several thresholds in one pass, behind a gate that opens where the smoothed signal is high.
 
 The gate is logistic(2 z), z how many standard deviations a smooth pilot p = P y is above its mean. With
-h_t(x) = x (1 - t^2 / x^2)_+, its slope s_t, and the probes eps that the noise is known by, gate h_t(w_j) has the divergence
+h_t(x) = x (1 - t^2 / x^2)_+, its slope s_t, and probes eps of the noise, gate h_t(w_j) has the divergence
 
     sum_i gate_i s_t weights_j(i) + h_t gate'_i [rho_j Sigma (P - 11'P/n - z (Pz)'/n)]_ii / sd(p)
 
@@ -19,7 +19,7 @@ from scipy.special import expit
 
 from hushgraph._arrays import namespace, on_device, placed_like
 from hushgraph.core import BLOCK, _loops, along_rows, block_dots, block_sum, block_sum_of, blocks, gpu
-from hushgraph.estimators.let.filters import PILOT
+from hushgraph.estimators.let.filters import PILOT_SMOOTHER
 from hushgraph.estimators.let.observation import Observation
 
 STEEPNESS = 2.0  # of the gate
@@ -27,7 +27,7 @@ STEEPNESS = 2.0  # of the gate
 
 @dataclass(frozen=True, eq=False)
 class Gate:
-    """How far it is open at each node, z, the derivative by p, and what the kept probes do to the mean and the spread of p."""
+    """The opening of the gate at each node, z, the derivative of the opening by p, and the effect of the kept probes on mean and spread of p."""
 
     open: np.ndarray
     z: np.ndarray
@@ -38,16 +38,17 @@ class Gate:
 
     @classmethod
     def of(cls, observation: Observation) -> Gate:
-        p, n = observation.parts.smooth[PILOT], observation.graph.n
+        """Return the gate of an observed signal."""
+        p, n = observation.parts.smooth[PILOT_SMOOTHER], observation.graph.n
         mean = float(block_sum(p)) / n
-        apart = p - mean
-        gate, z, slope = opened(p, mean, float(np.sqrt(block_dots(apart[None], apart[None])[0] / n)))
-        smooth = namespace(p).ascontiguousarray(observation.filters.probes.smooth[:, PILOT])
+        deviation = p - mean
+        gate, z, slope = gate_opening(p, mean, float(np.sqrt(block_dots(deviation[None], deviation[None])[0] / n)))
+        smooth = namespace(p).ascontiguousarray(observation.filters.probes.smooth[:, PILOT_SMOOTHER])
         shift = block_sum(smooth.T) / n
         return cls(gate, z, slope, smooth, shift, block_dots(smooth, np.broadcast_to(z, smooth.shape)) / n)
 
     def moves(self, cross: np.ndarray, rho: np.ndarray) -> np.ndarray:
-        """What multiplies h_t in the divergence: (n_scales, n)."""
+        """Return the factor of h_t in the divergence: (n_scales, n)."""
         if on_device(cross):
             weights = placed_like(self.shift, cross)[:, None] + placed_like(self.stretch, cross)[:, None] * self.z
             return self.slope * (cross - np.mean(weights[:, None] * rho, axis=0))
@@ -56,33 +57,33 @@ class Gate:
         return out
 
 
-def per_spread(mean: float, spread: float) -> float:
-    """One over the spread of the pilot, or 0 where that is rounding."""
+def inverse_spread(mean: float, spread: float) -> float:
+    """Return one over the spread of the pilot, or 0 if the spread is mere rounding."""
     return 1 / spread if spread > 1e-9 * abs(mean) else 0.0
 
 
-def opened(p: Any, mean: float, spread: float) -> tuple[Any, Any, Any]:
-    """How far the gate is open, z, and the derivative by p; the gate does not move where there is no spread."""
+def gate_opening(p: Any, mean: float, spread: float) -> tuple[Any, Any, Any]:
+    """Return the opening of the gate, z, and the derivative of the opening by p, which is 0 if the pilot has no spread."""
     z = p - mean
-    z *= per_spread(mean, spread)
+    z *= inverse_spread(mean, spread)
     gate = 1 / (1 + np.exp(-STEEPNESS * z)) if on_device(z) else expit(STEEPNESS * z)
-    return gate, z, STEEPNESS / spread * gate * (1 - gate) if per_spread(mean, spread) else np.zeros_like(z)
+    return gate, z, STEEPNESS / spread * gate * (1 - gate) if inverse_spread(mean, spread) else np.zeros_like(z)
 
 
 def shrunken(
     w: np.ndarray, scale: np.ndarray, thresholds: np.ndarray, weights: np.ndarray, gate: Gate | None = None, moves: Any = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Rows gate h_t(w_j) for thresholds t in multiples of `scale`, (thresholds, k, n), and their divergences (thresholds, k)."""
+    """Return the rows gate h_t(w_j) for thresholds t in multiples of `scale`, (thresholds, k, n), and their divergences (thresholds, k)."""
     if on_device(w):
         return _shrunken_on_device(w, scale, thresholds, weights, gate, moves)
-    kept = np.empty((len(thresholds), *w.shape))
+    values = np.empty((len(thresholds), *w.shape))
     parts = np.zeros((len(blocks(w.shape[1])), len(thresholds), len(w)))
     w, scale, weights = along_rows(w), along_rows(scale), along_rows(weights)
-    _loops.shrink_rows(w, scale, thresholds, weights, None if gate is None else gate.open, moves, kept, parts, BLOCK)
-    return kept, block_sum_of(list(parts)) if len(parts) else np.zeros(kept.shape[:2])
+    _loops.shrink_rows(w, scale, thresholds, weights, None if gate is None else gate.open, moves, values, parts, BLOCK)
+    return values, block_sum_of(list(parts)) if len(parts) else np.zeros(values.shape[:2])
 
 
-def add_moved(
+def add_shrunken_derivative(
     w: np.ndarray,
     scale: np.ndarray,
     thresholds: np.ndarray,
@@ -91,36 +92,38 @@ def add_moved(
     out: np.ndarray,
     gate: Gate | None = None,
 ) -> None:
-    """Adds the derivative of sum_t a_tj gate h_t(w_j) along the probes to out, (probes, k, n), or (probes, 1, n) for the sum over j.
+    """Add the derivative of sum_t a_tj gate h_t(w_j) along the probes to out, (probes, k, n), or (probes, 1, n) for the sum over j.
 
-    `rows` (probes, k, n) are the probes' own w.
+    `rows` (probes, k, n) are the coefficients w of the probes.
     """
     if on_device(w):
-        _add_moved_on_device(w, scale, thresholds, a, rows, out, gate)
+        _add_shrunken_derivative_on_device(w, scale, thresholds, a, rows, out, gate)
         return
-    behind = () if gate is None else (gate.open, gate.z, gate.slope, along_rows(gate.smooth), gate.shift, gate.stretch)
-    _loops.add_moved(along_rows(w), along_rows(scale), thresholds, a, along_rows(rows), out, *behind)
+    gate_arguments = () if gate is None else (gate.open, gate.z, gate.slope, along_rows(gate.smooth), gate.shift, gate.stretch)
+    _loops.add_moved(along_rows(w), along_rows(scale), thresholds, a, along_rows(rows), out, *gate_arguments)
 
 
 def _shrunken_on_device(w: Any, scale: Any, thresholds: Any, weights: Any, gate: Gate | None, moves: Any) -> Any:
-    xp, through, moves = namespace(w), 1.0 if gate is None else gate.open, 0.0 if moves is None else moves
-    kept, terms, divergence = xp.empty((len(thresholds), *w.shape)), xp.empty_like(w), []
-    for t, out in zip(thresholds, kept, strict=True):
-        _gated_kernel()(w, t, scale, weights, through, moves, out, terms)
+    """Return `shrunken` on the GPU of the arrays."""
+    xp, opening, moves = namespace(w), 1.0 if gate is None else gate.open, 0.0 if moves is None else moves
+    values, terms, divergence = xp.empty((len(thresholds), *w.shape)), xp.empty_like(w), []
+    for t, out in zip(thresholds, values, strict=True):
+        _gated_kernel()(w, t, scale, weights, opening, moves, out, terms)
         divergence.append(block_sum(terms.T))
-    return kept, np.stack(divergence)
+    return values, np.stack(divergence)
 
 
-def _add_moved_on_device(w: Any, scale: Any, thresholds: Any, a: Any, rows: Any, out: Any, gate: Gate | None) -> None:
+def _add_shrunken_derivative_on_device(w: Any, scale: Any, thresholds: Any, a: Any, rows: Any, out: Any, gate: Gate | None) -> None:
+    """Add what `add_shrunken_derivative` adds, on the GPU of the arrays."""
     shares, values, slopes = placed_like(a, w), np.zeros_like(w), np.zeros_like(w)
     for t, share in zip(thresholds, shares, strict=True):
         _sum_kernel()(w, t, scale, share[:, None], values, slopes)
     for p in range(len(rows)):
-        moved = slopes * rows[p]
+        derivative = slopes * rows[p]
         if gate is not None:
             change = gate.slope * (gate.smooth[p] - float(gate.shift[p]) - float(gate.stretch[p]) * gate.z)
-            moved = gate.open * moved + change * values
-        out[p] += moved if out.shape[1] == len(w) else moved.sum(axis=0)
+            derivative = gate.open * derivative + change * values
+        out[p] += derivative if out.shape[1] == len(w) else derivative.sum(axis=0)
 
 
 _SHRINK = """
@@ -132,15 +135,15 @@ _SHRINK = """
 
 @cache
 def _gated_kernel() -> Any:
-    """kept and the terms of its divergence, as `shrink_rows` of the processor."""
-    code = _SHRINK + "kept = through * h; terms = weight * through * slope + moves * h;"
-    kinds = "float64 x, float64 t, float64 scale, float64 weight, float64 through, float64 moves"
-    return gpu.cupy().ElementwiseKernel(kinds, "float64 kept, float64 terms", code, "gated", options=gpu.OPTIONS)
+    """Return the kernel of the values and the terms of their divergence, as `shrink_rows` on the CPU."""
+    code = _SHRINK + "value = opening * h; terms = weight * opening * slope + moves * h;"
+    kinds = "float64 x, float64 t, float64 scale, float64 weight, float64 opening, float64 moves"
+    return gpu.cupy().ElementwiseKernel(kinds, "float64 value, float64 terms", code, "gated", options=gpu.OPTIONS)
 
 
 @cache
 def _sum_kernel() -> Any:
-    """Adds a share of h and of its slope."""
+    """Return the kernel that adds a share of h and of its slope."""
     code = _SHRINK + "values += share * h; slopes += share * slope;"
     kinds = "float64 x, float64 t, float64 scale, float64 share"
     return gpu.cupy().ElementwiseKernel(kinds, "float64 values, float64 slopes", code, "add_shrunken", options=gpu.OPTIONS)
