@@ -10,6 +10,7 @@ import pickle
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import example, given, strategies as st
 from typer.main import get_command
@@ -393,3 +394,57 @@ def test_no_error_of_pythons_own_is_given_a_text():
 def test_errors_of_pythons_own_are_found(source):
     assert len(list(builtin_errors_in(source))) == 1
     assert not list(builtin_errors_in("raise ValueError\nraise InputError('a')\nwarn(UserWarning('a'))"))
+
+
+# ---- the commonest mistakes -------------------------------------------------------------------------------------------
+
+LINE = hushgraph.datasets.path(4)
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "argument", "hint"),
+    [
+        (lambda: hushgraph.denoise(LINE, np.ones(3), sigma=1.0), InputError, "signal", None),
+        (lambda: hushgraph.denoise(LINE, np.ones((3, 4)), sigma=1.0), InputError, "signal", "pass Y.T if signals are rows"),
+        (lambda: hushgraph.denoise(LINE, [1, np.nan, 1, 1], sigma=1.0), InputError, "signal", "missing='drop'"),
+        (lambda: hushgraph.denoise(LINE, {0: 1.0, 1: 2.0}, sigma=1.0), InputError, "signal", "plain array in node order"),
+        (lambda: hushgraph.denoise(LINE, np.ones(4), sigma=-1.0), InputError, "sigma", None),
+        (lambda: hushgraph.denoise(LINE, np.ones(4), sigma=1e-80), InputError, "sigma", "rescale the signal and sigma"),
+        (lambda: hushgraph.denoise(LINE, np.ones(4), sigma=1.0, seed=-1), InputError, "seed", None),
+        (lambda: hushgraph.denoise(LINE, np.ones(4), sigma=1.0, method="best"), InputError, "method", None),
+        (lambda: hushgraph.denoise(LINE, np.ones(4), sigma=1.0, progress=5), InputTypeError, "progress", None),
+        (lambda: hushgraph.denoise("graph", np.ones(4), sigma=1.0), InputTypeError, "graph", "build one with Graph.from_edges"),
+        (lambda: hushgraph.analyze(hushgraph.chebyshev_frame(LINE), np.ones(3)), InputError, "signal", None),
+        (lambda: hushgraph.snr([1.0, np.nan], [1.0, 1.0]), InputError, "truth", "compare only known nodes"),
+        (lambda: hushgraph.baselines.graph_tv(LINE, [1, np.nan, 1, 1], sigma=1.0), InputError, "signal", "clean them"),
+    ],
+)
+def test_the_commonest_mistakes_name_their_argument(call, kind, argument, hint):
+    with pytest.raises(kind) as wrong:
+        call()
+    assert (wrong.value.argument, wrong.value.expected is not None, wrong.value.got is not None) == (argument, True, True)
+    assert wrong.value.got in str(wrong.value)
+    assert wrong.value.hint is None if hint is None else hint in wrong.value.hint
+    assert str(wrong.value).endswith(wrong.value.hint or "")
+
+
+EVENTS = {"person": ["a"], "node": [0]}
+
+
+@pytest.mark.parametrize("function", [hushgraph.privacy.count_events, hushgraph.privacy.check_events])
+def test_the_progress_of_events_is_a_function(function):
+    with pytest.raises(InputTypeError, match="progress must be a function of the number of rows done; got 5") as wrong:
+        function(LINE, EVENTS, unit="person", adjacency="add-remove", max_nodes=1, max_per_node=1, progress=5)
+    assert wrong.value.argument == "progress"
+
+
+def test_numbers_in_a_container_say_what_to_pass_instead():
+    noisy = hushgraph.Noisy(np.ones(4), sigma=1.0, kind="measurement", graph_hash=LINE.hash)
+    counts = hushgraph.privacy.declare_counts(LINE, [1, 2, 3, 4], unit="person", adjacency="add-remove", sensitivity=1)
+    for values, hint in (
+        (noisy, "pass its .values"),
+        (counts, "pass what privacy.release() makes of them: exact counts are private"),
+    ):
+        with pytest.raises(InputTypeError, match="signal must be plain numbers") as wrong:
+            LINE.align(values)
+        assert (wrong.value.argument, wrong.value.hint) == ("signal", hint)

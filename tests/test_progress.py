@@ -68,5 +68,5 @@ def test_a_plan_of_several_epsilons_is_one_work(small_city):
 
 
 def test_what_is_no_function_is_refused(small_city, noisy):
-    with pytest.raises(ValueError, match="progress must be a function"):
+    with pytest.raises(TypeError, match="progress must be a function"):
         hg.denoise(small_city, noisy, sigma=1, progress=True)

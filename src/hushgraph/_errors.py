@@ -86,7 +86,7 @@ class _AboutArgument:
     hint: str | None = None
 
     @classmethod
-    def about(cls, *, argument: str, expected: str, got: object = None, hint: str = "", verb: str = "be") -> Self:
+    def about(cls, *, argument: str, expected: str, got: object = None, hint: str = "", verb: str = "be", text: str = "") -> Self:
         """Return the error "`argument` must `verb` `expected`; got `got`; `hint`", with these parts as attributes.
 
         Parameters
@@ -101,6 +101,8 @@ class _AboutArgument:
             What the caller can do.
         verb : str, optional
             Another verb before `expected`: "have", "hold", "return".
+        text : str, optional
+            The whole message, where "must" does not say it well; the other parts are attributes only.
 
         Examples
         --------
@@ -108,7 +110,7 @@ class _AboutArgument:
         >>> str(error), error.argument
         ('sigma must be a positive number; got -1; pass a standard deviation', 'sigma')
         """
-        error = cls(_sentence_about(argument, verb, expected, got, hint))  # type: ignore[call-arg]
+        error = cls(text or _sentence_about(argument, verb, expected, got, hint))  # type: ignore[call-arg]
         error.argument, error.expected, error.got, error.hint = argument, expected, None if got is None else str(got), hint or None
         return error
 

@@ -11,12 +11,13 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
-from hushgraph._errors import InputError
+from hushgraph._errors import InputTypeError
 from hushgraph._validation import shown
 
 Watcher = Callable[[float, str], Any]
+C = TypeVar("C", bound=Callable)
 
 
 @dataclass(frozen=True)
@@ -34,11 +35,10 @@ class _Part:
 _now: ContextVar[_Part | None] = ContextVar("part of the work", default=None)
 
 
-def checked_watcher(progress: Watcher | None) -> Watcher | None:
-    """Return `progress`, a function or None."""
+def checked_watcher(progress: C | None, takes: str = "the share that is done and the name of what comes next") -> C | None:
+    """Return `progress`, a function or None; `takes` names its arguments in the error."""
     if progress is not None and not callable(progress):
-        expected = "a function of the share that is done and the name of what comes next"
-        raise InputError.about(argument="progress", expected=expected, got=shown(progress))
+        raise InputTypeError.about(argument="progress", expected=f"a function of {takes}", got=shown(progress))
     return progress
 
 

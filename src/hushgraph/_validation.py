@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial, wraps
 from numbers import Integral, Real
-from typing import Any, NoReturn, ParamSpec, TypeVar
+from typing import Any, ClassVar, NoReturn, ParamSpec, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -44,7 +44,7 @@ def renamed(**new_names: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
                 new = new_names[old]
                 if new in kwargs:
                     msg = f"{function.__name__} takes {new}= or its old name {old}=, not both; leave {old}= out"
-                    raise InputTypeError(msg)
+                    raise InputTypeError.about(argument=old, expected="left out", hint=f"pass {new}= only", text=msg)
                 msg = f"{old}= of {function.__name__} is called {new}= now; the old name will go in 0.3"
                 warnings.warn(msg, DeprecationWarning, stacklevel=2)
                 kwargs[new] = kwargs.pop(old)
@@ -175,7 +175,9 @@ def as_array(values: Any, name: str = "values") -> np.ndarray:
     if np.ma.is_masked(values):
         masked = int(np.ma.count_masked(values))
         msg = f"{name} has {masked} masked entries, and the mask would be lost; fill them first: filled(...)"
-        raise InputError(msg)
+        raise InputError.about(
+            argument=name, expected="without masked entries", got=f"{masked} of them", hint="fill them first: filled(...)", text=msg
+        )
     if on_device(values):
         return values
     try:
@@ -189,16 +191,22 @@ def refuse_device(**arrays: Any) -> None:
     for name, values in arrays.items():
         if on_device(values):
             call = Reference(f"pass cupy.asnumpy({name})")
-            raise InputTypeError(Sentence("this runs on the CPU only, and {} is on a GPU: {}", name, call))
+            text = Sentence("this runs on the CPU only, and {} is on a GPU: {}", name, call)
+            raise InputTypeError.about(argument=name, expected="an array of NumPy", got="an array on a GPU", hint=call, text=text)
+
+
+@runtime_checkable
+class NotPlainNumbers(Protocol):
+    """An object that holds numbers but is not to be taken for them: `instead_pass` says what to pass in its place."""
+
+    instead_pass: ClassVar[str]
 
 
 def checked_real_array(name: str, values: Any) -> np.ndarray:
     """Return real numbers as a float32 array if they are float32, and as float64 otherwise; such arrays are not copied."""
-    if hasattr(values, "graph_hash"):
-        numbers = "its .values" if hasattr(values, "values") else "what privacy.release() makes of them: exact counts are private"
-        raise InputTypeError.about(
-            argument=name, expected="plain numbers", got=f"a {type(values).__name__}", hint=f"pass {numbers}"
-        )
+    if isinstance(values, NotPlainNumbers):
+        hint = f"pass {values.instead_pass}"
+        raise InputTypeError.about(argument=name, expected="plain numbers", got=f"a {type(values).__name__}", hint=hint)
     array = as_array(values, name)
     if array.dtype.kind not in "fiub":
         ragged = isinstance(values, list | tuple) and array.ndim == 0
@@ -247,7 +255,7 @@ def checked_size(
     """Return `values` if they are finite and not too large; one pass, no copy.
 
     NaN is accepted as a missing value with `missing_ok`. `room` multiplies the largest size. `rows` returns the names of the rows for the
-    error, which `hint` ends.
+    error of values that are not finite, and `hint` says what to do about them.
     """
     most = LARGEST_FLOAT32 if values.dtype == np.float32 else LARGEST
 
@@ -275,7 +283,9 @@ def _refuse_size(
         if rows is not None:
             places = np.flatnonzero(on_host(bad).reshape(len(bad), -1).any(axis=1))[:3].tolist()
             where = f" (first: {first_of([rows()[i] for i in places])})"
-        raise InputError(Sentence("{} has {} entries that are NaN or infinite{}{}", name, int(bad.sum()), where, hint))
+        got = f"{int(bad.sum())} entries that are NaN or infinite{where}"
+        text = Sentence("{} has {}; {}", name, got, hint) if hint else f"{name} has {got}"
+        raise InputError.about(argument=name, expected="finite", got=got, hint=hint, text=text)
     single = most == LARGEST_FLOAT32
     expected = f"at most {most:g} in size{' as float32' if single else ''}; the largest is {largest:g}"
     raise InputError.about(

@@ -22,7 +22,7 @@ hole = [nan] + [0.0] * 19
         "three axes": Bad(lambda: grid.align(np.zeros((20, 2, 2))), InputError, f"{ROWS}(20, 2, 2)"),
         "no columns": Bad(lambda: grid.align(np.zeros((20, 0))), InputError, NO_COLUMNS),
         "a number": Bad(lambda: grid.align(5.0), InputError, f"{ROWS}()"),
-        "NaN": Bad(lambda: grid.align(hole), InputError, f"{ONE_NAN}; clean them, or see missing='drop' and 'fill' of denoise"),
+        "NaN": Bad(lambda: grid.align(hole), InputError, f"{ONE_NAN}; clean them"),
         "infinite": Bad(
             lambda: grid.align([0.0, inf, -inf] + [0.0] * 17),
             InputError,

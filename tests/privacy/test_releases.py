@@ -20,6 +20,7 @@ import pytest
 from scipy import stats
 
 import hushgraph as hg
+from hushgraph._errors import InputTypeError
 from hushgraph.privacy import publication, release, releases
 from hushgraph.privacy.calibration import analytic_sigma, classical_sigma
 from hushgraph.privacy.counting import count_events, declare_counts
@@ -318,7 +319,7 @@ def test_refuses_a_graph_that_is_not_attested(counts, ledger, given):
 
 @pytest.mark.parametrize("given", [None, "budget.db", 3])
 def test_refuses_without_a_ledger(counts, given):
-    with pytest.raises(LedgerError, match=r"ledger must be a privacy.Ledger.*Ledger.create"):
+    with pytest.raises(InputTypeError, match=r"ledger must be a privacy.Ledger.*Ledger.create"):
         _release(counts, given)
 
 

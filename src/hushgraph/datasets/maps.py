@@ -102,7 +102,7 @@ class Map:
     def signal(self) -> np.ndarray:
         """Return the main signal."""
         if self.main is None:
-            msg = f"{self.name} has no main signal; it has {list(self.signals) or 'none'}; make one with hushgraph.signals"
+            msg = f"{self.name} has no main signal; it has {list(self.signals) or 'none'}; see hushgraph.datasets.smooth_signal"
             raise InputError(msg)
         return self.signals[self.main]
 
@@ -431,6 +431,5 @@ def _checked_start(name: str, value: Any, unit: Literal["h", "D"]) -> np.datetim
     expected = f"like { ({'h': '2013-11-18T16', 'D': '2008-05-25'}[unit])!r}, local time"
     start = checked_time(name, value, unit, expected)
     if start != checked_time(name, value, "s", expected):
-        msg = f"{name} must be {expected}; got {shown(value)}"
-        raise InputError(msg)
+        raise InputError.about(argument=name, expected=expected, got=shown(value))
     return start

@@ -53,8 +53,9 @@ def bernoulli_signal(graph: Graph, p: float = 0.001, k: int = 4, seed: int | np.
     for step in range(k):
         signal = graph.adjacency @ signal
         if signal.max(initial=0.0) > LARGEST:
-            msg = f"k={k} is too large: after {step + 1} products with W the signal exceeds {LARGEST:g}; use a smaller k"
-            raise InputError(msg)
+            hint = "use a smaller k"
+            text = f"k={k} is too large: after {step + 1} products with W the signal exceeds {LARGEST:g}; {hint}"
+            raise InputError.about(argument="k", expected=f"at most {step}", got=k, hint=hint, text=text)
     return signal
 
 
@@ -89,8 +90,8 @@ def hotspot_counts(graph: Graph, *, total: float = 15_000, n_hotspots: int = 12,
     """
     checked_graph(graph)
     if graph.coords is None:
-        msg = "hotspot_counts needs the places of the nodes; this graph has no coords, so build it with coords="
-        raise InputError(msg)
+        text = "hotspot_counts needs the places of the nodes; this graph has no coords, so build it with coords="
+        raise InputError.about(argument="graph", verb="have", expected="coords", hint="build it with coords=", text=text)
     total = checked_number("total", total, "a positive expected number of events", above=0, most=1e15)
     n_hotspots = checked_count("n_hotspots", n_hotspots, 0)
     rng = np.random.default_rng(checked_seed(seed))
@@ -165,8 +166,8 @@ def piecewise_constant_signal(graph: Graph, *, n_pieces: int = 8, seed: int = 0)
     [0.0, 1.0, 2.0]
     """
     if not is_count(n_pieces, 1, max(checked_graph(graph).n, 1)):
-        msg = f"n_pieces must be an integer from 1 to the number of nodes, {graph.n}; got {shown(n_pieces)}"
-        raise InputError(msg)
+        expected = f"an integer from 1 to the number of nodes, {graph.n}"
+        raise InputError.about(argument="n_pieces", expected=expected, got=shown(n_pieces))
     rng = np.random.default_rng(checked_seed(seed))
     centres = rng.choice(graph.n, n_pieces, replace=False) if graph.n else np.empty(0, dtype=int)
     levels = rng.permutation(n_pieces).astype(float)

@@ -52,8 +52,10 @@ def trips(graph: Graph, *, n_people: int = 20_000, day: str = "2026-03-02", seed
     """
     coords = checked_graph(graph).coords
     if coords is None or coords.shape[1] != 2 or not graph.n:
-        msg = "trips needs a graph with two coordinates per node; build it with coords="
-        raise InputError(msg)
+        text = "trips needs a graph with two coordinates per node; build it with coords="
+        raise InputError.about(
+            argument="graph", verb="have", expected="two coordinates per node", hint="build it with coords=", text=text
+        )
     n_people = checked_count("n_people", n_people, 1)
     rng = np.random.default_rng(checked_seed(seed))
     start = checked_time("day", day, "D", "an ISO date, '2026-03-02', say").astype("datetime64[s]")

@@ -34,8 +34,8 @@ def snr(truth: Any, estimate: Any) -> float | np.ndarray:
     truth, estimate = _checked_pair(truth, estimate)
     energy = np.linalg.norm(truth, axis=0)
     if np.any(energy == 0):
-        msg = "truth is zero everywhere, so its SNR is undefined; use mse instead"
-        raise InputError(msg)
+        text = "truth is zero everywhere, so its SNR is undefined; use mse instead"
+        raise InputError.about(argument="truth", expected="nonzero somewhere", hint="use mse instead", text=text)
     with np.errstate(divide="ignore"):
         value = 20 * np.log10(energy / np.linalg.norm(truth - estimate, axis=0))
     return float(value) if truth.ndim == 1 else value
@@ -72,14 +72,15 @@ def _checked_pair(truth: Any, estimate: Any) -> tuple[np.ndarray, np.ndarray]:
     refuse_release("estimate", estimate)
     (labels, truth), (estimate_labels, estimate) = labels_and_values("truth", truth), labels_and_values("estimate", estimate)
     if labels is not None and estimate_labels is not None and labels != estimate_labels:
-        msg = "truth and estimate have different labels (index), or in another order; reindex one like the other"
-        raise InputError(msg)
+        hint = "reindex one like the other"
+        text = f"truth and estimate have different labels (index), or in another order; {hint}"
+        raise InputError.about(argument="truth and estimate", verb="have", expected="the same labels", hint=hint, text=text)
     truth, estimate = (
         checked_real_array(name, part).astype(np.float64, copy=False) for name, part in (("truth", truth), ("estimate", estimate))
     )
     if truth.shape != estimate.shape or truth.ndim not in (1, 2) or truth.size == 0:
-        msg = f"truth and estimate must both be (n,) or both (n, m), and not empty; got {truth.shape} and {estimate.shape}"
-        raise InputError(msg)
+        expected, got = "(n,) or both (n, m), and not empty", f"{truth.shape} and {estimate.shape}"
+        raise InputError.about(argument="truth and estimate", verb="both be", expected=expected, got=got)
     for name, values in (("truth", truth), ("estimate", estimate)):
-        checked_size(name, values, hint="; compare only known nodes")
+        checked_size(name, values, hint="compare only known nodes")
     return truth, estimate

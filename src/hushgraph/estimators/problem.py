@@ -21,6 +21,7 @@ from hushgraph.wavelets import Noise
 
 Missing = Literal["error", "drop", "fill"]
 ColumnTies = Literal["separate", "path"]
+MISSING_HINT = Sentence("clean them, or see {missing='drop'} and 'fill'")
 COLUMN_WEIGHTS = (0.25, 4.0, 64.0)  # of the edges between neighbouring columns; columns="path" takes the mean of the three
 
 
@@ -111,7 +112,7 @@ def _values_and_sigma(graph: Graph, noisy: Any, sigma: Any, missing: Missing) ->
         raise InputError(msg)
     if isinstance(noisy, Noisy):
         noisy, sigma = noisy.opened(graph, sigma)
-    values = graph.align(noisy, missing_ok=missing != "error")
+    values = graph.aligned("signal", noisy, missing_ok=missing != "error", hint=MISSING_HINT)
     if is_labelled(sigma):
         sigma = graph.aligned("sigma", sigma, one=True)
     if missing != "error" and np.shape(sigma) == values.shape[:1] and np.asarray(sigma).dtype.kind == "f":

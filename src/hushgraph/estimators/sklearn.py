@@ -119,8 +119,9 @@ class WaveletDenoiser(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         values = validate_data(self, X, dtype=[np.float64, np.float32])
         self.graph_ = path(values.shape[1]) if self.graph is None else checked_graph(self.graph)
         if values.shape[1] != self.graph_.n:
-            msg = f"X needs one column per node: expected (n_signals, {self.graph_.n}), got {values.shape}; rows are signals here"
-            raise InputError(msg)
+            expected, hint = f"(n_signals, {self.graph_.n})", "rows are signals here"
+            text = f"X needs one column per node: expected {expected}, got {values.shape}; {hint}"
+            raise InputError.about(argument="X", expected=expected, got=values.shape, hint=hint, text=text)
         order = self._node_columns(X)
         self._order, self._names = order, None if self._is_nameless(X) else list(X.columns)
         Settings(**self._settings()).check()

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from hushgraph._atomic import atomic_open
-from hushgraph._errors import InputError, Sentence
+from hushgraph._errors import InputError
 from hushgraph._validation import choose, shown
 from hushgraph.files.edge_list import read_edge_list, write_edge_list
 from hushgraph.files.formats import DELIMITERS, GRAPH_ENDINGS, format_of
@@ -111,8 +111,8 @@ def read_edge_table(
     if delimiter is not None and (
         kind not in DELIMITERS or not isinstance(delimiter, str) or len(delimiter) != 1 or not delimiter.isascii()
     ):
-        msg = "{delimiter} must be one ASCII character, and is for edge lists in text; got {} for {}"
-        raise InputError(Sentence(msg, shown(delimiter), kind))
+        expected = "one ASCII character, and is for edge lists in text"
+        raise InputError.about(argument="delimiter", expected=expected, got=f"{shown(delimiter)} for {kind}")
     if kind in DELIMITERS:
         return read_edge_list(path, delimiter=delimiter or DELIMITERS[kind], weight=weight, distance=distance)
     return _READERS[kind](path, weight=weight, distance=distance)
@@ -152,11 +152,13 @@ def write_graph(path: str | Path, graph: Graph, *, for_osmnx: bool = False) -> P
     endings = {ending: kind for ending, kind in GRAPH_ENDINGS.items() if kind in ("npz", "graphml", "csv", "tsv", "mtx", "parquet")}
     kind = format_of(path, endings, None)
     if choose("for_osmnx", for_osmnx, (True, False)) and kind != "graphml":
-        msg = f"for_osmnx=True is for GraphML, which OSMnx reads; got {path.name}; choose a name that ends in .graphml"
-        raise InputError(msg)
+        hint = "choose a name that ends in .graphml"
+        text = f"for_osmnx=True is for GraphML, which OSMnx reads; got {path.name}; {hint}"
+        raise InputError.about(argument="for_osmnx", expected="False, unless for GraphML", got=path.name, hint=hint, text=text)
     if for_osmnx and label_kind(graph.labels, "GraphML") == "text":
-        msg = "OSMnx reads labels that are integers only, and those of this graph are text; write it without for_osmnx=True, or relabel it"
-        raise InputError(msg)
+        hint = "write it without for_osmnx=True, or relabel it"
+        text = f"OSMnx reads labels that are integers only, and those of this graph are text; {hint}"
+        raise InputError.about(argument="for_osmnx", expected="False for labels that are text", hint=hint, text=text)
     pairs, weights = upper_edges(graph)
     kept = None if graph.is_unweighted else weights
     table = EdgeTable(pairs, graph.n, kept, graph.coords, graph.crs, graph.labels)

@@ -442,8 +442,8 @@ def write_signal(path: str | Path, graph: Graph, values: Any) -> Path:
     kind = signal_format(path)
     columns = signal_columns(graph, values, name="value")
     if not columns or "node" in columns:
-        msg = f"values must be one value per node, or a dict of names other than 'node'; got {shown(values)}"
-        raise InputError(msg)
+        expected = "one value per node, or a dict of names other than 'node'"
+        raise InputError.about(argument="values", expected=expected, got=shown(values))
     table = np.stack(list(columns.values()), axis=1).astype(np.float64)
     if kind != "npy":
         label_kind(graph.labels, f"{path.name}, a table,")

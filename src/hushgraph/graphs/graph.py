@@ -15,7 +15,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from hushgraph._errors import InputError, InputTypeError, Sentence, StateError
+from hushgraph._errors import InputError, InputTypeError, StateError
 from hushgraph._validation import as_array, checked_number, checked_real_array, checked_size, choose, is_count, shown
 from hushgraph.core import Layout, prepare
 from hushgraph.graphs.cache import Cache
@@ -148,8 +148,9 @@ class Graph:
         pairs = checked_pairs(edges)
         n = node_count(pairs, n, labels, coords)
         if len(pairs) and pairs.max() >= n:
-            msg = f"edges name node {pairs.max()}, but there are only n={n} nodes (numbered from 0); raise n or renumber"
-            raise InputError(msg)
+            got, hint = f"node {pairs.max()}", "raise n or renumber"
+            text = f"edges name {got}, but there are only n={n} nodes (numbered from 0); {hint}"
+            raise InputError.about(argument="edges", expected=f"pairs of nodes from 0 to {n - 1}", got=got, hint=hint, text=text)
         values = None if weights is None else checked_weights(weights, len(pairs))
         rows = symmetric_rows(pairs, values, n, choose("duplicates", duplicates, get_args(Duplicates)))
         return cls._of_rows(rows, coords=coords, crs=crs, labels=labels)
@@ -743,7 +744,9 @@ class Graph:
         """
         return self.aligned("signal", signal, missing_ok=missing_ok)
 
-    def aligned(self, name: str, signal: Any, *, missing_ok: bool = False, one: bool = False) -> np.ndarray:
+    def aligned(
+        self, name: str, signal: Any, *, missing_ok: bool = False, one: bool = False, hint: str = "clean them"
+    ) -> np.ndarray:
         """Return `align(signal)`; errors call the signal by that name.
 
         Parameters
@@ -756,6 +759,8 @@ class Graph:
             Accept NaN as a missing value.
         one : bool
             Take a table with one column of values as one signal.
+        hint : str
+            What to do about values that are not finite, for the error.
 
         Returns
         -------
@@ -764,13 +769,13 @@ class Graph:
         """
         values = checked_real_array(name, in_node_order(name, signal, node_names(self), one=one) if is_labelled(signal) else signal)
         if values.ndim not in (1, 2) or values.shape[0] != self.n:
-            hint = "; pass Y.T if signals are rows" if values.ndim == 2 and values.shape[1] == self.n else ""
-            msg = f"{name} needs one row per node: expected ({self.n},) or ({self.n}, m), got {values.shape}{hint}"
-            raise InputError(msg)
+            turn = "pass Y.T if signals are rows" if values.ndim == 2 and values.shape[1] == self.n else ""
+            expected = f"({self.n},) or ({self.n}, m)"
+            text = f"{name} needs one row per node: expected {expected}, got {values.shape}{turn and '; '}{turn}"
+            raise InputError.about(argument=name, expected=expected, got=values.shape, hint=turn, text=text)
         if values.ndim == 2 and values.shape[1] == 0:
-            msg = f"{name} has no columns: got {values.shape}, where at least one signal is expected"
-            raise InputError(msg)
-        hint = Sentence("; clean them, or see {missing='drop'} and 'fill' of denoise")
+            text = f"{name} has no columns: got {values.shape}, where at least one signal is expected"
+            raise InputError.about(argument=name, verb="have", expected="at least one column", got=values.shape, text=text)
         return checked_size(name, values, missing_ok=missing_ok, hint=hint, rows=lambda: node_names(self))
 
 

@@ -26,8 +26,8 @@ USUAL_AXES = "x", "y"  # default names of the node attributes with the coordinat
 def networkx_edges(G: Any, *, weight: Any, distance: Any, coords: Any, crs: str | None) -> EdgeTable:
     """Return the edges of a networkx graph; node names become labels, and its attribute "crs", which OSMnx sets, is respected."""
     if not (hasattr(G, "nodes") and hasattr(G, "adj")):
-        msg = f"from_networkx needs a networkx graph; got {type(G).__name__}"
-        raise InputTypeError(msg)
+        expected, got = "a networkx graph", type(G).__name__
+        raise InputTypeError.about(argument="G", expected=expected, got=got, text=f"from_networkx needs {expected}; got {got}")
     names, hints = list(G.nodes), G.graph
     position, nodes = {name: i for i, name in enumerate(names)}, [G.nodes[name] for name in names]
     pairs = np.array([(position[u], position[v]) for u, v in G.edges()], dtype=np.int64).reshape(-1, 2)
@@ -106,8 +106,8 @@ def igraph_edges(g: Any, *, weight: Any, distance: Any, coords: Any, crs: str | 
     The names of a hushgraph graph that came through networkx or GraphML are in the attributes "_nx_name" or "id".
     """
     if not (hasattr(g, "get_edgelist") and hasattr(g, "vs")):
-        msg = f"from_igraph needs an igraph.Graph; got {type(g).__name__}"
-        raise InputTypeError(msg)
+        expected, got = "an igraph.Graph", type(g).__name__
+        raise InputTypeError.about(argument="g", expected=expected, got=got, text=f"from_igraph needs {expected}; got {got}")
     pairs, hints = np.array(g.get_edgelist(), dtype=np.int64).reshape(-1, 2), {name: g[name] for name in g.attributes()}
     attribute = _edge_attribute(hints, weight, distance)
     if attribute is not None and attribute not in g.es.attributes():
@@ -132,8 +132,8 @@ def igraph_edges(g: Any, *, weight: Any, distance: Any, coords: Any, crs: str | 
 def geopandas_edges(edges: Any, *, nodes: Any, weight: Any, distance: Any, tolerance: float) -> EdgeTable:
     """Return the edges of GeoDataFrames; nodes are those given, or the ends of the lines in the order in which they first occur."""
     if not (hasattr(edges, "geometry") and hasattr(edges, "crs") and hasattr(edges, "columns")):
-        msg = f"from_geopandas needs a GeoDataFrame of lines; got {type(edges).__name__}"
-        raise InputTypeError(msg)
+        expected, got = "a GeoDataFrame of lines", type(edges).__name__
+        raise InputTypeError.about(argument="edges", expected=expected, got=got, text=f"from_geopandas needs {expected}; got {got}")
     if nodes is not None:
         return _geopandas_tables(nodes, edges, weight, distance)
     shapely = extra("shapely", name="geopandas", purpose="reading lines")
@@ -161,8 +161,8 @@ def _geopandas_tables(nodes: Any, edges: Any, weight: Any, distance: Any) -> Edg
         not (hasattr(nodes, "geometry") and hasattr(nodes, "crs"))
         or (shapely.get_type_id(np.asarray(nodes.geometry.array)) != 0).any()
     ):
-        msg = "nodes must be a GeoDataFrame of points with the labels of the nodes as its index, as to_geopandas and OSMnx make it"
-        raise InputTypeError(msg)
+        expected = "a GeoDataFrame of points with the labels of the nodes as its index, as to_geopandas and OSMnx make it"
+        raise InputTypeError.about(argument="nodes", expected=expected)
     flat = edges.reset_index()
     ends = next((pair for pair in ENDS if set(pair) <= set(flat.columns)), None)
     if ends is None:
@@ -218,8 +218,8 @@ def _snapped(ends: np.ndarray, tolerance: float) -> tuple[np.ndarray, np.ndarray
 def pyg_edges(data: Any, *, weight: Any, distance: Any, crs: str | None) -> EdgeTable:
     """Return the edges of PyTorch Geometric data; `pos` becomes the coordinates."""
     if not hasattr(data, "edge_index"):
-        msg = f"from_pyg needs a torch_geometric.data.Data; got {type(data).__name__}"
-        raise InputTypeError(msg)
+        expected, got = "a torch_geometric.data.Data", type(data).__name__
+        raise InputTypeError.about(argument="data", expected=expected, got=got, text=f"from_pyg needs {expected}; got {got}")
     index = np.empty((2, 0), dtype=np.int64) if data.edge_index is None else _numpy(data.edge_index)
     if index.ndim != 2 or index.shape[0] != 2 or index.dtype.kind not in "iu":
         got = f"shape {index.shape} and dtype {index.dtype}"

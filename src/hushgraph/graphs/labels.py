@@ -29,17 +29,17 @@ def by_label(name: str, labels: list, row_labels: list, values: np.ndarray) -> n
     position, nodes = {label: i for i, label in enumerate(row_labels)}, set(labels)
     absent, foreign = [x for x in labels if x not in position], [x for x in position if x not in nodes]
     if len(position) != len(row_labels):
-        msg = f"{name} has {len(row_labels) - len(position)} repeated labels; each node needs exactly one value"
-        raise InputError(msg)
+        got, expected = f"{len(row_labels) - len(position)} repeated labels", "exactly one value"
+        text = f"{name} has {got}; each node needs {expected}"
+        raise InputError.about(argument=name, verb="have", expected=f"{expected} per node", got=got, text=text)
     if absent or foreign:
         rows = "; pass Y.T if signals are rows" if values.ndim == 2 and values.shape[1] == len(labels) else ""
         first = f" (first: {shown(foreign[0])})" if foreign else ""
         order = f"the numbers 0 to {len(labels) - 1}" if labels == list(range(len(labels))) else "graph.labels"
-        msg = (
-            f"labels of {name} and graph differ: {len(absent)} nodes have no value (first: {absent[:3]}), {len(foreign)} labels "
-            f"are not nodes{first}; {_kinds(labels, foreign)}reindex {name} to {order}, or pass a plain array in node order{rows}"
-        )
-        raise InputError(msg)
+        got = f"{len(absent)} nodes have no value (first: {absent[:3]}), {len(foreign)} labels are not nodes{first}"
+        hint = f"{_kinds(labels, foreign)}reindex {name} to {order}, or pass a plain array in node order{rows}"
+        text = f"labels of {name} and graph differ: {got}; {hint}"
+        raise InputError.about(argument=name, verb="have", expected="the labels of the graph", got=got, hint=hint, text=text)
     return values[[position[x] for x in labels]]
 
 
@@ -146,14 +146,18 @@ def _refuse_unusable_kinds(name: str, values: Any) -> None:
     """Refuse an xarray Dataset, a lazy polars frame, and a pandas frame that names nodes in a column."""
     kind = type(values).__name__
     if hasattr(type(values), "data_vars"):
-        msg = f"{name} is a {kind} of {len(values.data_vars)} variables; pass one of them, {name}['...'], or {name}.to_dataframe()"
-        raise InputTypeError(msg)
+        got, hint = f"a {kind} of {len(values.data_vars)} variables", f"pass one of them, {name}['...'], or {name}.to_dataframe()"
+        raise InputTypeError.about(argument=name, expected="one variable", got=got, hint=hint, text=f"{name} is {got}; {hint}")
     if hasattr(type(values), "collect_schema") and not hasattr(type(values), "to_numpy"):
-        msg = f"{name} is a {kind}, which holds no values yet; pass {name}.collect()"
-        raise InputTypeError(msg)
+        hint = f"pass {name}.collect()"
+        text = f"{name} is a {kind}, which holds no values yet; {hint}"
+        raise InputTypeError.about(argument=name, expected="a table with values", got=f"a {kind}", hint=hint, text=text)
     if _has_index(values) and getattr(values, "ndim", 1) == 2 and "node" in list(values.columns):
-        msg = f"rows of a {kind} are matched by its index, and {name} names nodes in a column; pass {name}.set_index('node')"
-        raise InputError(msg)
+        hint = f"pass {name}.set_index('node')"
+        text = f"rows of a {kind} are matched by its index, and {name} names nodes in a column; {hint}"
+        raise InputError.about(
+            argument=name, verb="name", expected="nodes in its index", got="a column of them", hint=hint, text=text
+        )
 
 
 def _node_dimension(array: Any) -> Any:
@@ -182,11 +186,15 @@ def _columns_of(name: str, table: Any) -> tuple[str, list[str]]:
     if not node_columns or len(columns) < 2:
         names = " or ".join(map(repr, NODE_COLUMNS))
         expected = f"one that is called {names}, with the labels of the nodes, and at least one of values"
-        msg = f"{kind} {len(columns)} columns; expected {expected}; rename it, or pass a plain array in node order"
-        raise InputError(msg)
+        got, hint = f"{len(columns)} columns", "rename it, or pass a plain array in node order"
+        text = f"{kind} {got}; expected {expected}; {hint}"
+        raise InputError.about(argument=name, verb="have", expected=f"a column, {expected}", got=got, hint=hint, text=text)
     if len(node_columns) > 1:
-        msg = f"{kind} several columns that may name the nodes: {', '.join(map(repr, node_columns))}; drop all but one, or rename one that is a signal"
-        raise InputError(msg)
+        got, hint = ", ".join(map(repr, node_columns)), "drop all but one, or rename one that is a signal"
+        text = f"{kind} several columns that may name the nodes: {got}; {hint}"
+        raise InputError.about(
+            argument=name, verb="have", expected="one column that names the nodes", got=got, hint=hint, text=text
+        )
     return node_columns[0], [column for column in columns if column != node_columns[0]]
 
 

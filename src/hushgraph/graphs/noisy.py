@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
@@ -51,6 +51,7 @@ class Noisy:
     exportable: bool = False
     lattice: float = 0.0
     windows: tuple | None = None
+    instead_pass: ClassVar[str] = "its .values"  # where plain numbers are expected
 
     def __post_init__(self) -> None:
         choose("kind", self.kind, get_args(Kind))
@@ -65,8 +66,11 @@ class Noisy:
         object.__setattr__(self, "sigma", checked_sigma(self.sigma))
         object.__setattr__(self, "lattice", checked_number("lattice", self.lattice, "a spacing of at least 0", least=0))
         if self.windows is not None and (np.ndim(self.values) != 2 or len(self.windows) != np.shape(self.values)[1] + 1):
-            msg = f"windows are the edges of the columns, one more than there are; got {len(self.windows)} for values {np.shape(self.values)}"
-            raise InputError(msg)
+            expected, got = (
+                "the edges of the columns, one more than there are",
+                f"{len(self.windows)} for values {np.shape(self.values)}",
+            )
+            raise InputError.about(argument="windows", expected=expected, got=got, text=f"windows are {expected}; got {got}")
         values = np.array(self.values)
         values.flags.writeable = False
         object.__setattr__(self, "values", values)
@@ -110,8 +114,9 @@ class Noisy:
             The noise level.
         """
         if sigma is not None and as_number(sigma) not in (self.sigma, self.noise_level):
-            msg = "sigma travels with the noisy signal ({:g}); leave {sigma=} out, got {}"
-            raise InputError(Sentence(msg, self.sigma, shown(sigma)))
+            text = Sentence("sigma travels with the noisy signal ({:g}); leave {sigma=} out, got {}", self.sigma, shown(sigma))
+            hint = Sentence("leave {sigma=} out")
+            raise InputError.about(argument="sigma", expected=f"{self.sigma:g}", got=shown(sigma), hint=hint, text=text)
         return self.noise_level
 
     def check_belongs_to(self, graph: Graph) -> None:

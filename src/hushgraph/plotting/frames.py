@@ -98,8 +98,15 @@ def plot_frame(frame: ChebyshevFrame, *, log: bool | None = None, title: str | N
     >>> figure = plot_frame(hg.chebyshev_frame(hg.datasets.grid(20, 20), degree=50))  # doctest: +SKIP
     """
     if not isinstance(checked_frame(frame), ChebyshevFrame):
-        msg = "plot_frame shows polynomials, and an exact frame has none: its filters are the ideal ones; use plot_partition"
-        raise InputTypeError(msg)
+        text = "plot_frame shows polynomials, and an exact frame has none: its filters are the ideal ones; use plot_partition"
+        raise InputTypeError.about(
+            argument="frame",
+            verb="come from",
+            expected="chebyshev_frame",
+            got="an exact frame",
+            hint="use plot_partition",
+            text=text,
+        )
     log = _is_log(frame.bands, log)
     x = _spectrum(frame.bands, frame.lambda_upper, log)
     rho, ideal = frame.filters(x), frame.bands.filters(x)
@@ -162,8 +169,9 @@ def plot_scales(
     places(graph)
     F = analyze(frame, signal)
     if F.ndim != 2:
-        msg = f"the maps show one signal: expected ({graph.n},), got {(graph.n, *F.shape[2:])}; pick a column"
-        raise InputError(msg)
+        got, hint = (graph.n, *F.shape[2:]), "pick a column"
+        text = f"the maps show one signal: expected ({graph.n},), got {got}; {hint}"
+        raise InputError.about(argument="signal", expected=f"({graph.n},)", got=got, hint=hint, text=text)
     columns = min(3 if len(F) in (3, 5, 6) else 4, len(F)) if columns is None else checked_count("columns", columns, 1)
     columns, titles = min(columns, len(F)), [f"scale {j}:  {interval}" for j, interval in enumerate(_band_intervals(frame))]
     size = map_size(graph, columns, -(-len(F) // columns), 2.5, suptitle, attribution)

@@ -138,12 +138,12 @@ def plot_error(
     >>> ax = plot_error(graph, hg.denoise(graph, noisy, sigma=5), title="expected error")  # doctest: +SKIP
     """
     if not isinstance(result, Denoised):
-        msg = f"result must be what denoise returned; got {type(result).__name__}"
-        raise InputTypeError(msg)
+        raise InputTypeError.about(argument="result", expected="what denoise returned", got=type(result).__name__)
     error = graph.aligned("the expected error", result.expected_error(hops=hops), missing_ok=True, one=True)
     if error.ndim != 1:
-        msg = f"a map shows the error of one signal, and this result holds {error.shape[1]}; draw a column of result.expected_error() with plot_graph_signal"
-        raise InputError(msg)
+        got, hint = error.shape[1], "draw a column of result.expected_error() with plot_graph_signal"
+        text = f"a map shows the error of one signal, and this result holds {got}; {hint}"
+        raise InputError.about(argument="result", verb="hold", expected="one signal", got=got, hint=hint, text=text)
     return _draw_map(
         graph, _edge_values(graph, error, missing_ok=True), ax=ax, vmax=vmax, title=title, colorbar=colorbar,
         transform="linear", label="expected error (root mean square)", attribution=attribution,
@@ -198,8 +198,8 @@ def plot_maps(
     places(graph)  # an error before any figure is opened
     if not isinstance(signals, Mapping) or not signals:
         got = "an empty one" if isinstance(signals, Mapping) else type(signals).__name__
-        msg = f"signals must be a dict of at least one title and signal, for example {{'Noisy': noisy}}; got {got}"
-        raise InputError(msg)
+        expected = "a dict of at least one title and signal, for example {'Noisy': noisy}"
+        raise InputError.about(argument="signals", expected=expected, got=got)
     size = map_size(graph, len(signals), 1, 4.6, suptitle, attribution)
     figure = draw_maps(graph, signals, columns=len(signals), size=size, suptitle=suptitle, label=label, attribution=attribution)
     if path is not None:
@@ -218,8 +218,9 @@ def places(graph: Graph) -> np.ndarray:
     """Return the first two coordinates of every node (n, 2); longitudes do not jump where a map passes 180 degrees."""
     checked_graph(graph)
     if graph.coords is None:
-        msg = "a map needs the places of the nodes; this graph has no coords, so build it with coords= (one row per node)"
-        raise InputError(msg)
+        hint = "build it with coords= (one row per node)"
+        text = f"a map needs the places of the nodes; this graph has no coords, so {hint}"
+        raise InputError.about(argument="graph", verb="have", expected="coords", hint=hint, text=text)
     if graph.crs != "lonlat":
         return graph.coords[:, :2]
     plane = LocalPlane.around(graph.coords)
@@ -231,8 +232,8 @@ def _edge_values(graph: Graph, signal: Any, *, missing_ok: bool = False) -> tupl
     places(graph)
     values = graph.aligned("signal", on_host(signal), missing_ok=missing_ok, one=True)
     if values.ndim != 1:
-        msg = f"a map shows one signal: expected ({graph.n},), got {values.shape}; pick a column"
-        raise InputError(msg)
+        text = f"a map shows one signal: expected ({graph.n},), got {values.shape}; pick a column"
+        raise InputError.about(argument="signal", expected=f"({graph.n},)", got=values.shape, hint="pick a column", text=text)
     matrix = graph.adjacency.tocoo()
     upper = matrix.row < matrix.col
     ends = np.stack([matrix.row[upper], matrix.col[upper]], axis=1)
@@ -297,8 +298,8 @@ def _limits(edge_values: Iterable[np.ndarray], vmin: float | None, vmax: float |
         vmax = vmax if vmax > 0 else 1.0
     vmin = -abs(as_number(vmax)) if vmin is None else vmin
     if not as_number(vmin) < as_number(vmax):
-        msg = f"vmin must be below vmax; got vmin={shown(vmin)} and vmax={shown(vmax)}, where finite numbers are expected"
-        raise InputError(msg)
+        got = f"vmin={shown(vmin)} and vmax={shown(vmax)}, where finite numbers are expected"
+        raise InputError.about(argument="vmin", expected="below vmax", got=got)
     return float(vmin), float(vmax)
 
 
@@ -364,8 +365,8 @@ def _checked_attribution(attribution: str | None) -> str | None:
     if attribution is None:
         return None
     if not isinstance(attribution, str):
-        msg = f"attribution must be a text, for example '© OpenStreetMap contributors'; got {shown(attribution)}"
-        raise InputTypeError(msg)
+        expected = "a text, for example '© OpenStreetMap contributors'"
+        raise InputTypeError.about(argument="attribution", expected=expected, got=shown(attribution))
     return "\n".join(fill(part.strip(), 70) for part in attribution.replace("(c)", "©").split(";"))
 
 

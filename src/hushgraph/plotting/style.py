@@ -34,8 +34,8 @@ def pyplot() -> Any:
 def checked_axes(ax: Any) -> Any:
     """Return `ax` if it is None or matplotlib axes; raise InputTypeError for anything else."""
     if ax is not None and not hasattr(ax, "add_collection"):
-        msg = f"ax must be matplotlib axes, as plt.subplots returns them; got {type(ax).__name__}"
-        raise InputTypeError(msg)
+        expected = "matplotlib axes, as plt.subplots returns them"
+        raise InputTypeError.about(argument="ax", expected=expected, got=type(ax).__name__)
     return ax
 
 

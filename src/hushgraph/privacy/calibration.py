@@ -65,8 +65,9 @@ def classical_sigma(
     choose("paper_compat", paper_compat, (True, False))
     limit = 1.0 if paper_compat else math.nextafter(1.0, 0.0)
     if as_number(epsilon) > limit:
-        msg = "the classical mechanism is proven for epsilon < 1 only; got {}; use analytic_sigma ({mechanism='analytic'})"
-        raise InputError(Sentence(msg, shown(epsilon)))
+        got, hint = shown(epsilon), Sentence("use analytic_sigma ({mechanism='analytic'})")
+        text = Sentence("the classical mechanism is proven for epsilon < 1 only; got {}; {}", got, hint)
+        raise InputError.about(argument="epsilon", expected="below 1", got=got, hint=hint, text=text)
     epsilon = checked_number("epsilon", epsilon, "a number between 0 and 1", above=0)
     delta, squared = checked_delta(delta), checked_squared(sensitivity, sensitivity_squared)
     mp = _arithmetic()
@@ -293,8 +294,8 @@ def checked_epsilon(epsilon: Any) -> float:
 def _checked_total(mu_squared: Fraction | Decimal) -> Fraction:
     total = Fraction(mu_squared)
     if total > _MOST_EPSILON:
-        msg = f"sigma must be at least a millionth of the sensitivity: less noise gives an epsilon above {_MOST_EPSILON / 2:g}"
-        raise InputError(msg)
+        expected = f"at least a millionth of the sensitivity: less noise gives an epsilon above {_MOST_EPSILON / 2:g}"
+        raise InputError.about(argument="sigma", expected=expected)
     return total
 
 

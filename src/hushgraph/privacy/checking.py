@@ -14,6 +14,7 @@ from typing import Any, Literal, NoReturn
 import numpy as np
 
 from hushgraph._errors import InputTypeError
+from hushgraph._progress import checked_watcher
 from hushgraph._validation import checked_count, shown
 from hushgraph.graphs import Graph
 from hushgraph.privacy.bounding import Tally
@@ -210,6 +211,7 @@ def check_events(
     """
     if adjacency is not None:
         checked_neighbouring(adjacency)
+    checked_watcher(progress, "the number of rows done")
     reader = open_rows(
         graph, events, unit=unit, unit_column=unit_column, lon=lon, lat=lat, x=x, y=y, crs=crs, node=node,
         max_distance=max_distance, far=far, time=time, windows=windows,

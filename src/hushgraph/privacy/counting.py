@@ -18,12 +18,13 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import InitVar, dataclass, field
 from fractions import Fraction
-from typing import Any, Literal, NoReturn
+from typing import Any, ClassVar, Literal, NoReturn
 
 import numpy as np
 
 from hushgraph._errors import InputError, InputTypeError, Sentence, argument
-from hushgraph._validation import as_array, checked_count, shown
+from hushgraph._progress import checked_watcher
+from hushgraph._validation import as_array, checked_count
 from hushgraph.graphs import Graph, checked_graph
 from hushgraph.privacy.bounding import Tally
 from hushgraph.privacy.event_rows import open_rows
@@ -82,6 +83,9 @@ class CountMap:
     unit_column: str | None = None
     dataset: str | None = None
     creator: InitVar[object] = None
+    instead_pass: ClassVar[str] = (
+        "what privacy.release() makes of them: exact counts are private"  # where plain numbers are expected
+    )
 
     def __post_init__(self, creator: object) -> None:
         if creator is not _CREATOR:
@@ -205,9 +209,7 @@ def count_events(
     checked_graph(graph)
     form = checked_neighbouring(adjacency)
     chunk_rows = checked_count("chunk_rows", chunk_rows, 1)
-    if progress is not None and not callable(progress):
-        msg = f"progress must be a function that takes the number of rows done; got {shown(progress)}"
-        raise InputTypeError(msg)
+    checked_watcher(progress, "the number of rows done")
     dataset = checked_dataset(dataset)
     reader = open_rows(
         graph, events, unit=unit, unit_column=unit_column, lon=lon, lat=lat, x=x, y=y, crs=crs, node=node,
@@ -299,15 +301,17 @@ def declare_counts(
     """
     form = checked_neighbouring(adjacency)
     if not isinstance(unit, str) or not unit.strip():
-        msg = f"unit must say in a word whom the sensitivity is about, 'person' or 'vehicle', say; got {type(unit).__name__}"
-        raise InputTypeError(msg)
+        expected = "in a word whom the sensitivity is about, 'person' or 'vehicle', say"
+        raise InputTypeError.about(argument="unit", verb="say", expected=expected, got=type(unit).__name__)
     squared = checked_squared(sensitivity, sensitivity_squared)
     slots = None if windows is None else Windows(windows)
     values = _whole_numbers(_in_node_order(checked_graph(graph), counts))
-    expected = (graph.n,) if slots is None else (graph.n, len(slots))
-    if values.shape != expected:
-        hint = Sentence("; pass {windows=}, the h + 1 edges of the h columns") if slots is None and values.ndim == 2 else ""
-        raise InputError(Sentence("counts must have one row per node: expected {}, got {}{}", expected, values.shape, hint))
+    shape = (graph.n,) if slots is None else (graph.n, len(slots))
+    if values.shape != shape:
+        hint = Sentence("pass {windows=}, the h + 1 edges of the h columns") if slots is None and values.ndim == 2 else ""
+        text = Sentence("counts must have one row per node: expected {}, got {}", shape, values.shape)
+        text = Sentence("{}; {}", text, hint) if hint else text
+        raise InputError.about(argument="counts", verb="have", expected=f"shape {shape}", got=values.shape, hint=hint, text=text)
     return CountMap(
         counts=values,
         graph=graph,
@@ -333,11 +337,10 @@ def _in_node_order(graph: Graph, counts: Any) -> Any:
     labels = list(range(graph.n)) if graph.labels is None else graph.labels.tolist()
     position = {label: i for i, label in enumerate(given)}
     if len(given) != graph.n or any(label not in position for label in labels):
-        msg = (
-            "counts by label must have each node of the graph exactly once and nothing else; reindex them to graph.labels "
-            "(0 where nothing was counted), or pass a plain array in node order"
-        )
-        raise InputError(msg)
+        expected = "each node of the graph exactly once and nothing else"
+        hint = "reindex them to graph.labels (0 where nothing was counted), or pass a plain array in node order"
+        text = f"counts by label must have {expected}; {hint}"
+        raise InputError.about(argument="counts", verb="have", expected=expected, hint=hint, text=text)
     return [values[position[label]] for label in labels]
 
 
@@ -347,14 +350,15 @@ def _whole_numbers(counts: Any) -> np.ndarray:
     values = np.asarray(None) if masked else as_array(counts, "counts")
     if masked or values.dtype.kind not in "iuf":
         got = "masked entries" if masked else f"dtype {values.dtype}"
-        msg = f"counts must be whole numbers in rows of equal length, without gaps; got {got}; use integers, 0 for nothing"
-        raise InputTypeError(msg)
+        expected = "whole numbers in rows of equal length, without gaps"
+        raise InputTypeError.about(argument="counts", expected=expected, got=got, hint="use integers, 0 for nothing")
     if values.dtype.kind == "f" and not (np.isfinite(values).all() and (values == np.trunc(values)).all()):
-        msg = "counts must be whole numbers; some are fractions, NaN or infinite; use 0 where nothing was counted"
-        raise InputError(msg)
+        got, hint = "fractions, NaN or infinite", "use 0 where nothing was counted"
+        text = f"counts must be whole numbers; some are {got}; {hint}"
+        raise InputError.about(argument="counts", expected="whole numbers", got=got, hint=hint, text=text)
     if values.size and (values.max() > LARGEST_COUNT or values.min() < -LARGEST_COUNT):
-        msg = "counts must be at most 2^52 in size, so that they stay exact with noise on them; count in larger units"
-        raise InputError(msg)
+        expected = "at most 2^52 in size, so that they stay exact with noise on them"
+        raise InputError.about(argument="counts", expected=expected, hint="count in larger units")
     return values.astype(np.int64)
 
 
@@ -364,6 +368,6 @@ def _whole_numbers(counts: Any) -> np.ndarray:
 def checked_dataset(dataset: Any) -> str | None:
     """Return the name of a data set, or None."""
     if dataset is not None and not (isinstance(dataset, str) and dataset.strip()):
-        msg = f"dataset must be the name of the data, as its ledger has it; got {type(dataset).__name__}"
-        raise InputTypeError(msg)
+        expected = "the name of the data, as its ledger has it"
+        raise InputTypeError.about(argument="dataset", expected=expected, got=type(dataset).__name__)
     return dataset

@@ -22,7 +22,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from hushgraph._errors import InputError, InputTypeError, Sentence, argument
+from hushgraph._errors import InputError, InputTypeError, Sentence
 from hushgraph._validation import checked_number, choose
 from hushgraph.graphs import Graph, checked_graph
 from hushgraph.privacy.events import Chunk, EventSource, open_events
@@ -132,8 +132,8 @@ def open_rows(
     checked_graph(graph)
     for name, value in (("unit", unit), ("unit_column", unit_column)):
         if value is not None and not isinstance(value, str):
-            msg = "{} must be the name of a column of the events, not the column itself; got {}"
-            raise InputTypeError(Sentence(msg, argument(name), type(value).__name__))
+            expected = "the name of a column of the events, not the column itself"
+            raise InputTypeError.about(argument=name, expected=expected, got=type(value).__name__)
     if unit is None and unit_column is not None:
         raise InputError(Sentence("{unit_column=} says where the ids are; {unit=} must say whose they are, 'person', say"))
     ids = unit if unit_column is None else unit_column
@@ -166,8 +166,8 @@ def _checked_windows(time: Any, windows: Sequence | None) -> Windows | None:
         )
         raise InputError(Sentence("{time} and {windows} go together; {}, is missing", edges if windows is None else column))
     if time is not None and not isinstance(time, str):
-        msg = "{time} must be the name of a column of the events, not the column itself; got {}"
-        raise InputTypeError(Sentence(msg, type(time).__name__))
+        expected = "the name of a column of the events, not the column itself"
+        raise InputTypeError.about(argument="time", expected=expected, got=type(time).__name__)
     return None if windows is None else Windows(windows)
 
 

@@ -101,11 +101,8 @@ def open_events(events: Any) -> EventSource:
         return EventSource(_names(events), lambda names, chunk_rows: _slices(events, names, chunk_rows))
     if isinstance(events, Iterable) and not isinstance(events, bytes | np.ndarray):
         return _open_iterable(events)
-    msg = (
-        "events must be a pandas DataFrame, a dict of columns, an Arrow table, the path of a .csv, .csv.gz or .parquet file, or an "
-        f"iterable of these; got {type(events).__name__}"
-    )
-    raise InputTypeError(msg)
+    expected = "a pandas DataFrame, a dict of columns, an Arrow table, the path of a .csv, .csv.gz or .parquet file, or an iterable of these"
+    raise InputTypeError.about(argument="events", expected=expected, got=type(events).__name__)
 
 
 def check_columns(names: list[str], columns: list) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.spatial import cKDTree
 
-from hushgraph._errors import InputError, InputTypeError, Sentence, argument
+from hushgraph._errors import InputError, InputTypeError, Sentence
 from hushgraph._geodesy import LocalPlane
 from hushgraph._validation import shown
 from hushgraph.core import Names, _loops
@@ -45,8 +45,8 @@ def place_columns(
     given = {name: value for name, value in {"node": node, "lon": lon, "lat": lat, "x": x, "y": y}.items() if value is not None}
     for name, value in given.items():
         if not isinstance(value, str):
-            msg = "{} must be the name of a column of the events, not the column itself; got {}"
-            raise InputTypeError(Sentence(msg, argument(name), type(value).__name__))
+            expected = "the name of a column of the events, not the column itself"
+            raise InputTypeError.about(argument=name, expected=expected, got=type(value).__name__)
     if given and set(given) not in ({"node"}, {"lon", "lat"}, {"x", "y"}):
         msg = "say where events are in one way: {node=}, or {lon=} and {lat=}, or {x=} and {y=} with {crs=}; got {}"
         raise InputError(Sentence(msg, ", ".join(given)))
@@ -167,7 +167,8 @@ def _projection(crs: str) -> Callable[[np.ndarray, np.ndarray], tuple[np.ndarray
     except pyproj.exceptions.ProjError:
         transformer = None
     if transformer is None:
-        raise InputError(Sentence("{crs} must be 'planar' or what pyproj understands, 'EPSG:2263', say; got {}", shown(crs)))
+        expected = "'planar' or what pyproj understands, 'EPSG:2263', say"
+        raise InputError.about(argument="crs", expected=expected, got=shown(crs))
 
     def to_degrees(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         lon, lat = transformer.transform(np.append(first, np.nan), np.append(second, np.nan))  # pyproj takes one point for a number

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hushgraph._errors import InputError, InputTypeError, Reference, Sentence, argument
+from hushgraph._errors import InputError, InputTypeError, Reference, Sentence
 from hushgraph._validation import checked_count, checked_seed, shown
 from hushgraph.estimators import MethodName
 from hushgraph.graphs import Graph, Noisy, checked_graph, checked_nodes
@@ -202,8 +202,8 @@ class Release(Noisy):
         given: Iterable = [windows] if np.ndim(windows) == 0 else list(windows)  # type: ignore[arg-type]
         numbers = [checked_count("windows", one, 0, self.values.shape[1] - 1) for one in given]
         if len(set(numbers)) != len(numbers):
-            msg = "windows names a window twice, which would count it twice; pass each once"
-            raise InputError(msg)
+            text = "windows names a window twice, which would count it twice; pass each once"
+            raise InputError.about(argument="windows", expected="different windows", hint="pass each once", text=text)
         return numbers
 
     def export(
@@ -291,6 +291,8 @@ def release(
         If the budget does not allow it; nothing is charged.
     LedgerError
         If the ledger is for something else, cannot be written or does not verify; nothing is charged.
+    InputTypeError
+        If `ledger` is not a Ledger, or `counts` is not a CountMap.
 
     Notes
     -----
@@ -323,7 +325,7 @@ def release(
     texts = {"not_protected": not_protected, "attribution": attribution, "note": note}
     for name, text in texts.items():
         if text is not None and not (isinstance(text, str) and text.isprintable()):
-            raise InputTypeError(Sentence("{} must be text in one line; got {}", argument(name), shown(text)))
+            raise InputTypeError.about(argument=name, expected="text in one line", got=shown(text))
     terms = Terms(
         epsilon=request.epsilon,
         delta=request.delta,
@@ -492,11 +494,10 @@ def _draw(counts: CountMap, charge: Charge) -> np.ndarray:
 def _check_counts(counts: CountMap) -> None:
     """Refuse what is no CountMap, and counts whose sensitivity is not the one that their caps enforce."""
     if type(counts) is not CountMap:  # a subclass could say anything of its counts
-        msg = (
-            f"release takes a CountMap, whose sensitivity is known; got {type(counts).__name__}; count events with "
-            "privacy.count_events, or state the sensitivity of your own counts with privacy.declare_counts"
-        )
-        raise InputTypeError(msg)
+        expected, got = "a CountMap, whose sensitivity is known", type(counts).__name__
+        hint = "count events with privacy.count_events, or state the sensitivity of your own counts with privacy.declare_counts"
+        text = f"release takes {expected}; got {got}; {hint}"
+        raise InputTypeError.about(argument="counts", expected=expected, got=got, hint=hint, text=text)
     if counts.caps or counts.bound == "enforced":
         enforced = caps_sensitivity(counts.caps, counts.adjacency, windows=counts.windows is not None)
         if Fraction(counts.sensitivity_squared) != enforced:
@@ -506,11 +507,9 @@ def _check_counts(counts: CountMap) -> None:
 
 def _check_ledger_type(ledger: Ledger) -> None:
     if type(ledger) is not Ledger:
-        msg = (
-            "{ledger} must be a privacy.Ledger, which keeps count of what was spent; got {}; make one with "
-            "{privacy.Ledger.create(path, dataset=..., unit=..., adjacency=..., epsilon=..., delta=...)}"
-        )
-        raise LedgerError(Sentence(msg, shown(ledger)))
+        expected = "a privacy.Ledger, which keeps count of what was spent"
+        hint = Sentence("make one with {privacy.Ledger.create(path, dataset=..., unit=..., adjacency=..., epsilon=..., delta=...)}")
+        raise InputTypeError.about(argument="ledger", expected=expected, got=shown(ledger), hint=hint)
 
 
 def check_ledger(counts: CountMap, ledger: Ledger) -> None:

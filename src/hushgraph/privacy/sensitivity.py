@@ -52,8 +52,8 @@ def caps_sensitivity(caps: Mapping[str, Any], adjacency: Adjacency, *, windows: 
     """Return the squared sensitivity that named caps enforce; they must be the pair that goes with windows, or without."""
     names = cap_names(windows=windows)
     if tuple(caps) != names or not all(is_count(cap, 1) for cap in caps.values()):
-        msg = f"caps must be {' and '.join(names)}, whole numbers of at least 1; got {shown(caps)}"
-        raise InputError(msg)
+        expected = f"{' and '.join(names)}, whole numbers of at least 1"
+        raise InputError.about(argument="caps", expected=expected, got=shown(caps))
     most, most_each = caps.values()
     return squared_sensitivity(most, most_each, adjacency)
 
@@ -61,11 +61,11 @@ def caps_sensitivity(caps: Mapping[str, Any], adjacency: Adjacency, *, windows: 
 def checked_neighbouring(adjacency: Any) -> Adjacency:
     """Return the adjacency if it is a known one; it must be declared."""
     if adjacency is None or adjacency not in get_args(Adjacency):
-        msg = (
-            "{adjacency} must be declared: 'add-remove' (neighbouring data differ by one unit that is present or absent) or "
-            "'change-one' (by one unit whose events change in any way; sqrt(2) times the sensitivity); got {}"
+        expected = (
+            "declared: 'add-remove' (neighbouring data differ by one unit that is present or absent) or "
+            "'change-one' (by one unit whose events change in any way; sqrt(2) times the sensitivity)"
         )
-        raise InputError(Sentence(msg, shown(adjacency)))
+        raise InputError.about(argument="adjacency", expected=expected, got=shown(adjacency))
     return adjacency
 
 
@@ -92,6 +92,5 @@ def checked_squared(sensitivity: Any, sensitivity_squared: Any) -> Fraction:
     if isinstance(sensitivity_squared, Fraction) and sensitivity_squared > 0:
         return sensitivity_squared
     if not is_count(sensitivity_squared, 1):
-        msg = f"sensitivity_squared must be a positive integer; got {shown(sensitivity_squared)}"
-        raise InputError(msg)
+        raise InputError.about(argument="sensitivity_squared", expected="a positive integer", got=shown(sensitivity_squared))
     return Fraction(int(sensitivity_squared))

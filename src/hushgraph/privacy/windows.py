@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from hushgraph._errors import InputError, InputTypeError, Sentence
+from hushgraph._errors import InputError, InputTypeError
 from hushgraph._validation import as_array, shown
 from hushgraph.privacy.locating import NO_TIME, OUTSIDE_WINDOWS
 from hushgraph.privacy.text_lines import NO_TICKS, Texts
@@ -28,7 +28,7 @@ class Windows:
     def __init__(self, windows: Any) -> None:
         edges = as_array(windows, "windows") if not hasattr(windows, "tz") else windows
         if getattr(edges, "ndim", 0) != 1 or len(edges) < 2:
-            raise InputError(Sentence("{windows} must be h + 1 edges of h windows, at least 2; got {}", shown(windows)))
+            raise InputError.about(argument="windows", expected="h + 1 edges of h windows, at least 2", got=shown(windows))
         self.kind = "number" if edges.dtype.kind in "iuf" else "naive"
         if self.kind == "number":
             self.edges = tuple(edges.tolist())
@@ -39,8 +39,8 @@ class Windows:
             not all(a < b for a, b in zip(self._ticks, self._ticks[1:], strict=False))
             or not np.isfinite(np.array([self._ticks[0], self._ticks[-1]], float)).all()
         ):
-            msg = "{windows} must be increasing finite edges: window k runs from edge k up to, not including, edge k + 1"
-            raise InputError(Sentence(msg))
+            expected = "increasing finite edges: window k runs from edge k up to, not including, edge k + 1"
+            raise InputError.about(argument="windows", expected=expected)
 
     def __len__(self) -> int:
         return len(self.edges) - 1
@@ -50,11 +50,11 @@ class Windows:
         ticks, aware = times(column)
         known = ticks[ticks != NO_TICKS]
         if len(known) < len(ticks) or aware.all() != aware.any() or known.min() < _FIRST or known.max() >= _LAST:
-            msg = (
-                "{windows} must be numbers, or times between the years 1678 and 2261, all with a time zone or all without: datetime64, "
-                "datetimes or ISO 8601 text; got {}"
+            expected = (
+                "numbers, or times between the years 1678 and 2261, all with a time zone or all without: datetime64, datetimes or "
+                "ISO 8601 text"
             )
-            raise InputError(Sentence(msg, shown(windows)))
+            raise InputError.about(argument="windows", expected=expected, got=shown(windows))
         self.kind = "aware" if aware.all() else "naive"
         self._ticks = ticks.tolist()
         self.edges = tuple(_iso_text(tick) + ("+00:00" if self.kind == "aware" else "") for tick in self._ticks)

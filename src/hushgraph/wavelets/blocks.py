@@ -206,11 +206,11 @@ def _checked(F: Any, weights: Any, bands: Any, threshold_scale: ThresholdScale) 
     """Return F, weights (or None), bands and the multiplier of thresholds (or None), contiguous and of fitting shapes."""
     F, weights = (checked_coefficient_size("F", checked_real_array("F", F)), None) if weights is None else checked_pair(F, weights)
     if F.ndim != 2:
-        msg = f"blocks take one signal at a time, coefficients of shape (n_scales, n); got {F.shape}"
-        raise InputError(msg)
+        text = f"blocks take one signal at a time, coefficients of shape (n_scales, n); got {F.shape}"
+        raise InputError.about(argument="F", verb="have", expected="shape (n_scales, n)", got=F.shape, text=text)
     if weights is not None and weights.min(initial=0.0) < 0:
-        msg = "weights must not be negative; pass weights of domain='coefficients'"
-        raise InputError(msg)
+        hint = "pass weights of domain='coefficients'"
+        raise InputError.about(argument="weights", verb="not be", expected="negative", hint=hint)
     bands = checked_real_array("probe_bands", bands)
     if bands.ndim != 3 or bands.shape[1:] != F.shape or len(bands) == 0:
         expected = f"shape (n_probes, {F.shape[0]}, {F.shape[1]}), one transform per probe"

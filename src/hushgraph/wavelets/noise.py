@@ -102,8 +102,8 @@ def estimate_sigma(graph: Graph, noisy: Any, *, frame: Frame | None = None, weig
         msg = "sigma cannot be estimated: the graph has no scale that carries noise (is it empty?); pass {sigma=}"
         raise InputError(Sentence(msg))
     if not min(float(weights[j].min()) for j in usable[:2]) > 0:
-        msg = "weights must be above 0 at every node, in the finest scales at least; pass smooth_weights(graph, weights)"
-        raise InputError(msg)
+        expected = "above 0 at every node, in the finest scales at least"
+        raise InputError.about(argument="weights", expected=expected, hint="pass smooth_weights(graph, weights)")
     planes = values[None] if values.ndim == 1 else values.T
     bands = forward(frame, shifted(planes.astype(np.float64), -offsets_of(planes)))
 

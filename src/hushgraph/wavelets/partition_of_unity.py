@@ -100,8 +100,8 @@ def plateau_function(
     base = checked_base(base)
     choose("plateau", plateau, get_args(Plateau))
     if c is not None and plateau != "smooth":
-        msg = f"c belongs to plateau='smooth' only; got c={shown(c)} with plateau={plateau!r}"
-        raise InputError(msg)
+        got, text = f"c={shown(c)} with plateau={plateau!r}", "c belongs to plateau='smooth' only"
+        raise InputError.about(argument="c", expected="None, unless plateau='smooth'", got=got, text=f"{text}; got {got}")
     if plateau == "smooth":
         widest = 1 - 1 / base
         width = widest if c is None else as_number(c)

@@ -113,8 +113,8 @@ def sure_curves(
     clean = None if truth is None else graph.aligned("truth", truth)
     for name, signal in (("noisy", values), ("truth", clean)):
         if signal is not None and signal.ndim != 1:
-            msg = f"SURE is drawn for one signal: {name} must be ({graph.n},), got {signal.shape}; pick a column"
-            raise InputError(msg)
+            text = f"SURE is drawn for one signal: {name} must be ({graph.n},), got {signal.shape}; pick a column"
+            raise InputError.about(argument=name, expected=f"({graph.n},)", got=signal.shape, hint="pick a column", text=text)
     sigma = estimate_sigma(graph, values, frame=frame) if sigma is None else checked_sigma(sigma, graph.n)
     n_probes = max(default_probes(graph.n), _ENOUGH_PROBES) if n_probes is None else checked_count("n_probes", n_probes, 2)
     noise = forward(frame, sigma * probes(graph.n, n_probes, seed=seed))  # (n_probes, n_scales, n)

@@ -147,8 +147,8 @@ def exponent_of(rule: Rule, beta: float | None = None) -> float:
     if rule == "power":
         return checked_beta(beta)
     if beta is not None:
-        msg = f"beta belongs to rule='power' only; got beta={shown(beta)} with rule={rule!r}"
-        raise InputError(msg)
+        got, text = f"beta={shown(beta)} with rule={rule!r}", "beta belongs to rule='power' only"
+        raise InputError.about(argument="beta", expected="None, unless rule='power'", got=got, text=f"{text}; got {got}")
     return {"soft": 1.0, "james_stein": 2.0, "hard": np.inf}[rule]
 
 
@@ -156,16 +156,17 @@ def sure_exponent(rule: Rule, beta: float | None = None) -> float:
     """Return `exponent_of(rule, beta)`; the rule for which SURE does not hold is refused."""
     exponent = exponent_of(rule, beta)
     if np.isinf(exponent):
-        msg = "SURE does not hold for rule='hard' (it jumps); use 'soft', 'james_stein' or 'power', or oracle_thresholds"
-        raise InputError(msg)
+        hint = "use 'soft', 'james_stein' or 'power', or oracle_thresholds"
+        text = f"SURE does not hold for rule='hard' (it jumps); {hint}"
+        raise InputError.about(argument="rule", expected="a rule without jumps", got="'hard'", hint=hint, text=text)
     return exponent
 
 
 def checked_beta(beta: Any) -> float:
     """Return beta as a finite float of at least 1."""
     if not as_number(beta) >= 1:
-        msg = f"rule='power' needs a finite beta of at least 1 (1 is soft, 2 is James-Stein); got {shown(beta)}"
-        raise InputError(msg)
+        text = f"rule='power' needs a finite beta of at least 1 (1 is soft, 2 is James-Stein); got {shown(beta)}"
+        raise InputError.about(argument="beta", expected="a finite number of at least 1", got=shown(beta), text=text)
     return float(beta)
 
 
@@ -173,9 +174,11 @@ def checked_thresholds(t: npt.ArrayLike) -> np.ndarray:
     """Return numbers of at least 0, of any shape."""
     values = as_array(t, "thresholds")
     if values.dtype.kind not in "fiub" or not np.all(values >= 0):
-        got = f"the smallest is {np.min(values)}" if values.dtype.kind in "fiub" else f"got {shown(t)}"
-        msg = f"thresholds must be numbers of at least 0; {got}"
-        raise InputError(msg)
+        expected = "numbers of at least 0"
+        if values.dtype.kind not in "fiub":
+            raise InputError.about(argument="thresholds", expected=expected, got=shown(t))
+        text = f"thresholds must be {expected}; the smallest is {np.min(values)}"
+        raise InputError.about(argument="thresholds", expected=expected, got=np.min(values), text=text)
     return values
 
 

@@ -160,8 +160,9 @@ def checked_frame(frame: Any) -> Frame:
 def checked_frame_of(graph: Graph, frame: Any) -> Frame:
     """Return `frame`; anything but a frame of this graph is refused."""
     if checked_frame(frame).graph is not graph and frame.graph.hash != graph.hash:
-        msg = "frame belongs to another graph than the one given; build it with chebyshev_frame(graph)"
-        raise InputError(msg)
+        hint = "build it with chebyshev_frame(graph)"
+        text = f"frame belongs to another graph than the one given; {hint}"
+        raise InputError.about(argument="frame", expected="a frame of the graph", got="that of another", hint=hint, text=text)
     return frame
 
 

@@ -145,8 +145,8 @@ def sure_variance(
     """
     F = checked_coefficients(frame, F)
     if F.ndim != 2:
-        msg = f"sure_variance takes one signal, coefficients of shape (n_scales, n); got {F.shape}"
-        raise InputError(msg)
+        text = f"sure_variance takes one signal, coefficients of shape (n_scales, n); got {F.shape}"
+        raise InputError.about(argument="F", verb="have", expected="shape (n_scales, n)", got=F.shape, text=text)
     choose("law", law, get_args(Law))
     sure_exponent(rule, beta)
     sigma, n_probes, seed = checked_sigma(sigma), checked_count("n_probes", n_probes, 1), checked_seed(seed)
@@ -195,8 +195,8 @@ def signal_sure(noisy: npt.ArrayLike, denoised: npt.ArrayLike, *, divergence: np
     """
     noisy, denoised = checked_real_array("noisy", noisy), checked_real_array("denoised", denoised)
     if noisy.ndim not in (1, 2) or noisy.shape != denoised.shape:
-        msg = f"noisy and denoised must have the same shape, (n,) or (n, m); got {noisy.shape} and {denoised.shape}"
-        raise InputError(msg)
+        expected, got = "the same shape, (n,) or (n, m)", f"{noisy.shape} and {denoised.shape}"
+        raise InputError.about(argument="noisy and denoised", verb="have", expected=expected, got=got)
     checked_coefficient_size("noisy", noisy)
     checked_coefficient_size("denoised", denoised)
     divergences = _checked_divergence(divergence, noisy.shape[1:])

@@ -209,10 +209,8 @@ def checked_weight_size(weights: np.ndarray) -> np.ndarray:
         top = max(-low, high)
     if not top <= LARGEST**2.1:
         bad = int((~np.isfinite(weights)).sum())
-        msg = (
-            f"weights has {bad} entries that are NaN or infinite"
-            if bad
-            else f"weights must not be so large; the largest is {top:g}"
-        )
-        raise InputError(msg)
+        got = f"{bad} entries that are NaN or infinite" if bad else f"{top:g}"
+        text = f"weights has {got}" if bad else f"weights must not be so large; the largest is {got}"
+        expected = "finite" if bad else "smaller"
+        raise InputError.about(argument="weights", expected=expected, got=got, text=text)
     return weights

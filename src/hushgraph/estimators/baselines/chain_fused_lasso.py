@@ -80,8 +80,8 @@ def fused_lasso_path(signal: Any, penalties: Any, *, node_weights: Any = None, e
     """
     y = checked_size("signal", checked_real_array("signal", signal))
     if y.ndim != 1:
-        msg = f"signal must be the values along one chain, (n,); got shape {y.shape}; take the columns one by one"
-        raise InputError(msg)
+        expected, hint = "the values along one chain, (n,)", "take the columns one by one"
+        raise InputError.about(argument="signal", expected=expected, got=f"shape {y.shape}", hint=hint)
     y = np.ascontiguousarray(y, dtype=np.float64)
     penalties = checked_penalties("penalties", penalties)
     w, e = checked_node_weights(node_weights, len(y)), _checked_edge_weights(edge_weights, max(len(y) - 1, 0))
@@ -119,8 +119,8 @@ def checked_penalty(penalty: Any) -> float:
     """Return `penalty` as a float of at least 0; infinite is fine."""
     number = np.inf if isinstance(penalty, float | np.floating) and penalty == np.inf else as_number(penalty)
     if not number >= 0:
-        msg = f"penalty must be a number of at least 0 (infinite: one value for all); got {shown(penalty)}"
-        raise InputError(msg)
+        expected = "a number of at least 0 (infinite: one value for all)"
+        raise InputError.about(argument="penalty", expected=expected, got=shown(penalty))
     return number
 
 
@@ -128,8 +128,7 @@ def checked_penalties(name: str, penalties: Any) -> np.ndarray:
     """Return penalties as a float64 vector."""
     values = as_array(penalties, name)
     if values.ndim != 1 or values.dtype.kind not in "fiu" or not np.all(values >= 0):
-        msg = f"{name} must be a list of numbers of at least 0; got {shown(penalties)}"
-        raise InputError(msg)
+        raise InputError.about(argument=name, expected="a list of numbers of at least 0", got=shown(penalties))
     return values.astype(np.float64)
 
 
@@ -140,8 +139,8 @@ def checked_node_weights(weights: Any, n: int) -> np.ndarray | None:
     values = checked_size("node_weights", checked_real_array("node_weights", weights))
     if values.shape != (n,) or (n and not values.min() > 0) or (n and values.max() / values.min() > SPREAD):
         got = f"shape {values.shape}" + (f", {values.min():g} to {values.max():g}" if values.size else "")
-        msg = f"node_weights must be {n} positive numbers within a factor of {SPREAD:g}; got {got}"
-        raise InputError(msg)
+        expected = f"{n} positive numbers within a factor of {SPREAD:g}"
+        raise InputError.about(argument="node_weights", expected=expected, got=got)
     return np.ascontiguousarray(values, dtype=np.float64)
 
 
@@ -152,8 +151,8 @@ def _checked_edge_weights(weights: Any, n_edges: int) -> np.ndarray | None:
     values = checked_size("edge_weights", checked_real_array("edge_weights", weights))
     if values.shape != (n_edges,) or (n_edges and values.min() < 0):
         got = f"shape {values.shape}" + (f", smallest {values.min():g}" if values.size else "")
-        msg = f"edge_weights must be {n_edges} non-negative numbers, one between each node and the next; got {got}"
-        raise InputError(msg)
+        expected = f"{n_edges} non-negative numbers, one between each node and the next"
+        raise InputError.about(argument="edge_weights", expected=expected, got=got)
     return np.ascontiguousarray(values, dtype=np.float64)
 
 

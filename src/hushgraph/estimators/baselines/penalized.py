@@ -226,8 +226,8 @@ def _observed(graph: Graph, noisy: Any, sigma: Any, truth: Any, penalty: Any) ->
         msg = "the graph has no nodes: there is nothing to denoise"
         raise InputError(msg)
     if isinstance(penalty, str) and penalty not in ("sure", "oracle"):
-        msg = f"penalty must be a number of at least 0, 'sure' or 'oracle'; got {shown(penalty)}"
-        raise InputError(msg)
+        expected = "a number of at least 0, 'sure' or 'oracle'"
+        raise InputError.about(argument="penalty", expected=expected, got=shown(penalty))
     if not (penalty is None or isinstance(penalty, str)):
         penalty = checked_penalty(penalty)
     refuse_device(noisy=noisy, truth=truth)
@@ -235,20 +235,21 @@ def _observed(graph: Graph, noisy: Any, sigma: Any, truth: Any, penalty: Any) ->
     if isinstance(noisy, Noisy):
         noisy, sigma = noisy.opened(graph, sigma)
     if sigma is not None and np.ndim(sigma):
-        msg = f"sigma must be one number for all nodes here; got {shown(sigma)}; to weigh nodes by their noise pass node_weights=1 / sigma**2"
-        raise InputError(msg)
+        hint = "to weigh nodes by their noise pass node_weights=1 / sigma**2"
+        raise InputError.about(argument="sigma", expected="one number for all nodes here", got=shown(sigma), hint=hint)
     sigma = None if sigma is None else checked_sigma(sigma)
     if penalty in (None, "sure") and sigma is None:
-        msg = "choosing the penalty by SURE needs sigma=; give it (see estimate_sigma), or give penalty= as a number"
-        raise InputError(msg)
-    values = graph.align(noisy)
+        hint = "give it (see estimate_sigma), or give penalty= as a number"
+        text = f"choosing the penalty by SURE needs sigma=; {hint}"
+        raise InputError.about(argument="sigma", expected="given", got="None", hint=hint, text=text)
+    values = graph.aligned("signal", noisy, hint="clean them")
     columns = _columns_of(values)
     if truth is None:
         return Observed(values, columns, sigma, None)
-    clean = graph.aligned("truth", truth)
+    clean = graph.aligned("truth", truth, hint="clean them")
     if clean.shape not in (values.shape, values.shape[:1]):
-        msg = f"truth must have the shape of the noisy signal, {values.shape}, or of one of its columns; got {clean.shape}"
-        raise InputError(msg)
+        expected = f"the shape of the noisy signal, {values.shape}, or of one of its columns"
+        raise InputError.about(argument="truth", verb="have", expected=expected, got=clean.shape)
     return Observed(values, columns, sigma, np.broadcast_to(_columns_of(clean), columns.shape).copy())
 
 
@@ -256,8 +257,9 @@ def _check_truth(noisy: Any, truth: Any, penalty: Any) -> None:
     """Refuse a truth without the penalty "oracle", the penalty without a truth, and both on a private release."""
     oracle = isinstance(penalty, str) and penalty == "oracle"
     if oracle != (truth is not None):
-        msg = "penalty='oracle' needs truth=, the clean signal" if oracle else "truth= is only for penalty='oracle'; leave it out"
-        raise InputError(msg)
+        text = "penalty='oracle' needs truth=, the clean signal" if oracle else "truth= is only for penalty='oracle'; leave it out"
+        expected, hint = ("given", "") if oracle else ("None", "leave it out")
+        raise InputError.about(argument="truth", expected=expected, hint=hint, text=text)
     refuse_release("truth", truth)
     if oracle and isinstance(noisy, Noisy) and noisy.kind == "release":
         refuse_release("noisy", noisy)
@@ -289,8 +291,8 @@ def _choose(scores: Scores, penalty: Any, candidates: Any, sigma: float | None, 
     elif np.ndim(candidates) == 1 and len(candidates):
         tried, rounds = np.unique(checked_penalties("candidates", candidates)), 0
     else:
-        msg = f"candidates must be an integer of at least 3 or a list of penalties; got {shown(candidates)}"
-        raise InputError(msg)
+        expected = "an integer of at least 3 or a list of penalties"
+        raise InputError.about(argument="candidates", expected=expected, got=shown(candidates))
     table = scores(tried)
     for _ in range(rounds):
         best = int(np.argmin(_criterion(table, by_truth, sigma, n)))

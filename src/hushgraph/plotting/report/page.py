@@ -126,8 +126,8 @@ class ReportData:
         values = noisy.opened(graph)[0] if isinstance(noisy, Noisy) else graph.aligned("noisy", noisy, missing_ok=True)
         denoised = graph.aligned("result.signal", result.signal, missing_ok=True)
         if values.shape != denoised.shape:
-            msg = f"noisy and result.signal must have one shape; got {values.shape} and {denoised.shape}: pass what was denoised"
-            raise InputError(msg)
+            got = f"{values.shape} and {denoised.shape}: pass what was denoised"
+            raise InputError.about(argument="noisy and result.signal", verb="have", expected="one shape", got=got)
         error = None
         if result.node_risk is not None:
             error = graph.aligned("the expected error", result.expected_error(), missing_ok=True).reshape(graph.n, -1)
@@ -156,15 +156,13 @@ class ReportData:
 
 def _check_types(result: Any, certificate: Any, **texts: Any) -> None:
     if not isinstance(result, Denoised):
-        msg = f"result must be what denoise returns; got {type(result).__name__}"
-        raise InputTypeError(msg)
+        raise InputTypeError.about(argument="result", expected="what denoise returns", got=type(result).__name__)
     for name, text in texts.items():
         if text is not None and not isinstance(text, str):
-            msg = f"{name} must be text; got {shown(text)}"
-            raise InputTypeError(msg)
+            raise InputTypeError.about(argument=name, expected="text", got=shown(text))
     if certificate is not None and not isinstance(certificate, dict):
-        msg = f"certificate must be a dict, as release.certificate is; got {type(certificate).__name__}"
-        raise InputTypeError(msg)
+        expected = "a dict, as release.certificate is"
+        raise InputTypeError.about(argument="certificate", expected=expected, got=type(certificate).__name__)
 
 
 def _column_names(noisy: Any, denoised: np.ndarray) -> list[str]:

@@ -31,7 +31,7 @@ from typing import Any
 
 import numpy as np
 
-from hushgraph._errors import InputError, InputTypeError, Reference, Sentence, argument
+from hushgraph._errors import InputError, InputTypeError, Reference, Sentence
 from hushgraph._validation import checked_number, checked_sigma, shown
 from hushgraph.privacy.calibration import checked_delta, composed_delta
 from hushgraph.privacy.certificate import stamped_certificate, values_digest
@@ -584,21 +584,20 @@ class Ledger:
 
 def _checked_path(path: Any) -> Path:
     if not isinstance(path, str | os.PathLike) or not os.fspath(path):
-        msg = f"path must be the path of a ledger file; got {shown(path)}"
-        raise InputError(msg)
+        raise InputError.about(argument="path", expected="the path of a ledger file", got=shown(path))
     return Path(path).absolute()
 
 
 def _checked_name(name: str, value: Any) -> str:
     if not isinstance(value, str) or not value.strip():
-        raise InputError(Sentence("{} must be a text that is not empty; got {}", argument(name), shown(value)))
+        raise InputError.about(argument=name, expected="a text that is not empty", got=shown(value))
     return value
 
 
 def _checked_key(key: Any) -> bytes | None:
     if key is not None and not (isinstance(key, bytes) and len(key) >= 16):
-        msg = "{key} must be at least 16 secret bytes, as secrets.token_bytes(32) makes them, or None; got something else"
-        raise InputError(Sentence(msg))
+        expected = "at least 16 secret bytes, as secrets.token_bytes(32) makes them, or None"
+        raise InputError.about(argument="key", expected=expected, got="something else")
     return key
 
 

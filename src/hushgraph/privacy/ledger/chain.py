@@ -22,7 +22,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, DivisionByZero
 from fractions import Fraction
 from typing import Any
 
-from hushgraph._errors import HushgraphError, InputError, Sentence, argument
+from hushgraph._errors import HushgraphError, InputError, Sentence
 from hushgraph._validation import shown
 from hushgraph.privacy.calibration import (
     analytic_sigma,
@@ -172,8 +172,8 @@ def checked_sensitivity(sensitivity_squared: Any) -> Fraction:
     """Return the square of the sensitivity, exactly, and short enough to be written down."""
     squared = checked_squared(None, sensitivity_squared)
     if max(squared.numerator, squared.denominator) > _LONGEST:
-        msg = "sensitivity_squared must be made of integers of at most 10^140; got a longer one; round it up to a shorter one"
-        raise InputError(msg)
+        expected, hint = "made of integers of at most 10^140", "round it up to a shorter one"
+        raise InputError.about(argument="sensitivity_squared", expected=expected, got="a longer one", hint=hint)
     return squared
 
 
@@ -215,8 +215,8 @@ def _is_identity(text: Any) -> bool:
 def checked_identity(name: str, text: Any) -> str:
     """Return the identity of a ledger, 32 hexadecimal digits."""
     if not _is_identity(text):
-        msg = "{} must be the identity of a ledger, 32 digits from 0 to f ({ledger.identity}); got {}"
-        raise InputError(Sentence(msg, argument(name), shown(text)))
+        expected = Sentence("the identity of a ledger, 32 digits from 0 to f ({ledger.identity})")
+        raise InputError.about(argument=name, expected=expected, got=shown(text))
     return text
 
 
