@@ -336,11 +336,10 @@ def test_what_cannot_be_done_is_said(roads, settings, words):
 def test_private_counts_stay_out_and_releases_keep_their_noise(roads):
     graph, folder = roads
 
-    class Counts:
-        graph_hash = graph.hash
-
+    zeros = np.zeros(graph.n, dtype=int)
+    counts = hg.privacy.declare_counts(graph, zeros, unit="person", adjacency="add-remove", sensitivity=1)
     with pytest.raises(TypeError, match="exact counts are private"):
-        denoise(folder, Counts(), sigma=1.0)
+        denoise(folder, counts, sigma=1.0)
     release = hg.Noisy(noisy_on(graph), 1.0, "release", graph.hash)
     found = denoise(folder, release, method="sgwt_sure")
     assert found.sigma == 1.0
