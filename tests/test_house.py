@@ -69,11 +69,3 @@ def test_a_face_offers_only_names_that_another_room_or_a_user_needs(room):
 def test_no_module_has_the_name_of_a_function_in_it(path):
     tree = ast.parse(path.read_text(encoding="utf-8"))
     assert path.stem not in {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
-
-
-@pytest.mark.parametrize("stub", ["", *FACES, "estimators/baselines"])
-def test_the_stub_and_the_package_list_the_same_public_names(stub):
-    tree = ast.parse((HOME / stub / "__init__.pyi").read_text(encoding="utf-8"))
-    stated = [ast.literal_eval(node.value) for node in tree.body if isinstance(node, ast.Assign)]
-    if stated:
-        assert stated[0] == importlib.import_module(".".join(["hushgraph", *Path(stub).parts])).__all__

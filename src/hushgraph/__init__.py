@@ -7,40 +7,10 @@ here too.
 
 from typing import Any
 
-import lazy_loader
+from hushgraph._extras import face
 
-_load, __dir__, _ = lazy_loader.attach_stub(__name__, __file__)
+_load, __dir__, __all__ = face(__name__, __file__)
 __version__ = "0.1.0"
-__all__ = [
-    "Graph",
-    "read_graph",
-    "write_graph",
-    "read_signal",
-    "write_signal",
-    "denoise",
-    "Denoised",
-    "Noisy",
-    "estimate_sigma",
-    "WaveletDenoiser",
-    "chebyshev_frame",
-    "exact_frame",
-    "analyze",
-    "synthesize",
-    "monte_carlo_weights",
-    "sure_thresholds",
-    "snr",
-    "mse",
-    "plot_graph_signal",
-    "plot_maps",
-    "write_report",
-    "baselines",
-    "datasets",
-    "distributed",
-    "explorer",
-    "plotting",
-    "privacy",
-    "wavelets",
-]
 
 
 def __getattr__(name: str) -> Any:

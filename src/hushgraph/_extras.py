@@ -1,11 +1,34 @@
-"""Packages that are extras: imported where they are used, with an error that names the extra."""
+"""What is loaded late: the names of a package when they are first used, and packages that are extras where they are used."""
 
 from __future__ import annotations
 
+import ast
+from collections.abc import Callable
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
+from typing import Any
+
+import lazy_loader
 
 from hushgraph._errors import MissingPackageError
+
+
+def face(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """Return `__getattr__`, `__dir__` and `__all__` of a package: its stub says where each name lives, and which names are public.
+
+    Examples
+    --------
+    >>> from hushgraph import files
+    >>> load, names, public = face("hushgraph.files", files.__file__)
+    >>> load("read_graph").__module__, public
+    ('hushgraph.files.graphs', ['read_graph', 'write_graph', 'read_signal', 'write_signal'])
+    """
+    load, names, every = lazy_loader.attach_stub(package, file)
+    for node in ast.parse(Path(file).with_suffix(".pyi").read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+            return load, names, ast.literal_eval(node.value)
+    return load, names, every
 
 
 def extra(module: str, *, name: str, purpose: str) -> ModuleType:

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import atexit
 
-import lazy_loader
-
 from hushgraph._errors import MissingPackageError
+from hushgraph._extras import face
 
 try:
     from hushgraph.core import _loops
@@ -25,4 +24,4 @@ from hushgraph.core.threads import processors
 _loops.set_processors(processors())
 atexit.register(_loops.close)
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = face(__name__, __file__)

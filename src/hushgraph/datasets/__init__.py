@@ -3,27 +3,6 @@
 Real data is looked for in the folder named by HUSHGRAPH_DATA, then in the cache, then at its official source.
 """
 
-import lazy_loader
+from hushgraph._extras import face
 
-__getattr__, __dir__, _ = lazy_loader.attach_stub(__name__, __file__)
-__all__ = [
-    "city",
-    "roads",
-    "grid",
-    "path",
-    "random_geometric",
-    "trips",
-    "bernoulli_signal",
-    "hotspot_counts",
-    "smooth_signal",
-    "piecewise_constant_signal",
-    "Map",
-    "manhattan",
-    "san_francisco",
-    "road_network",
-    "read_snap",
-    "read_matrix_market",
-    "read_tlc",
-    "read_cabspotting",
-    "DataUnavailable",
-]
+__getattr__, __dir__, __all__ = face(__name__, __file__)

@@ -15,15 +15,6 @@ tasks run on its workers; without one they run in this process, one after the ot
     runner, store                      running tasks; files that are whole or missing
 """
 
-import lazy_loader
+from hushgraph._extras import face
 
-__getattr__, __dir__, _ = lazy_loader.attach_stub(__name__, __file__)
-__all__ = [
-    "plan",
-    "Plan",
-    "prepare",
-    "Prepared",
-    "denoise",
-    "resume",
-    "DenoisedFiles",
-]
+__getattr__, __dir__, __all__ = face(__name__, __file__)

@@ -1,5 +1,5 @@
 """The tables and figures of the paper, one module each, and the demo."""
 
-import lazy_loader
+from hushgraph._extras import face
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = face(__name__, __file__)

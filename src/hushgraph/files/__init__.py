@@ -1,11 +1,5 @@
 """Files: graphs and signals are read and written here, one module per format."""
 
-import lazy_loader
+from hushgraph._extras import face
 
-__getattr__, __dir__, _ = lazy_loader.attach_stub(__name__, __file__)
-__all__ = [
-    "read_graph",
-    "write_graph",
-    "read_signal",
-    "write_signal",
-]
+__getattr__, __dir__, __all__ = face(__name__, __file__)

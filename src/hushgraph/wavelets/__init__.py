@@ -1,42 +1,5 @@
 """The paper's building blocks: partition of unity, Chebyshev polynomials, frame, transform, shrinkage, probes and weights, SURE, thresholds."""
 
-import lazy_loader
+from hushgraph._extras import face
 
-__getattr__, __dir__, _ = lazy_loader.attach_stub(__name__, __file__)
-__all__ = [
-    "linear_plateau",
-    "smooth_plateau",
-    "c3_plateau",
-    "meyer_plateau",
-    "partition",
-    "count_scales",
-    "chebyshev_coefficients",
-    "jackson_damping",
-    "chebyshev_frame",
-    "exact_frame",
-    "ChebyshevFrame",
-    "ExactFrame",
-    "analyze",
-    "synthesize",
-    "as_linear_operator",
-    "soft",
-    "james_stein",
-    "power",
-    "hard",
-    "shrink",
-    "smooth_weights",
-    "default_probes",
-    "monte_carlo_weights",
-    "exact_weights",
-    "sure",
-    "sure_variance",
-    "signal_sure",
-    "monte_carlo_divergence",
-    "estimate_sigma",
-    "sure_thresholds",
-    "sure_curve",
-    "oracle_thresholds",
-    "block_thresholds",
-    "apply_block_thresholds",
-    "sure_betas",
-]
+__getattr__, __dir__, __all__ = face(__name__, __file__)

@@ -1,11 +1,5 @@
 """Methods to compare with: the fused lasso along a depth-first order of the graph, and total variation on the graph."""
 
-import lazy_loader
+from hushgraph._extras import face
 
-__getattr__, __dir__, _ = lazy_loader.attach_stub(__name__, __file__)
-__all__ = [
-    "dfs_fused_lasso",
-    "graph_tv",
-    "fused_lasso",
-    "fused_lasso_path",
-]
+__getattr__, __dir__, __all__ = face(__name__, __file__)
