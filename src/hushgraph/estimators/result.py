@@ -121,13 +121,13 @@ class Denoised:
 
     signal: Any = field(repr=False)
     sigma: Any
-    risk: Any
-    risk_se: Any
-    probe_se: Any
+    risk: float | np.ndarray
+    risk_se: float | np.ndarray
+    probe_se: float | np.ndarray
     method: str
     thresholds: Any = field(repr=False)
-    timings: dict = field(repr=False)
-    details: dict = field(repr=False)
+    timings: dict[str, float] = field(repr=False)
+    details: dict[str, Any] = field(repr=False)
     labels: np.ndarray | None = field(default=None, repr=False)
     node_risk: Any = field(default=None, repr=False)
 

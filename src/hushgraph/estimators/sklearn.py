@@ -185,7 +185,7 @@ class WaveletDenoiser(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             The risks and their standard errors.
         """
         result = self._denoise(X)[1]
-        return result.risk, result.risk_se
+        return np.asarray(result.risk), np.asarray(result.risk_se)
 
     def score(self, X: Any, y: Any = None) -> float:
         """Return minus the estimated mean squared error of a denoised value: larger is better, and no truth is needed.
