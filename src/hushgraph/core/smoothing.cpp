@@ -12,8 +12,8 @@
 namespace hushgraph {
 namespace {
 
-// The array `around` of `weight_smoothing.degree_features` has one row for each quantity. The columns of the regression are N_DERIVED
-// columns computed from all rows, and then the rows of `around` from ISOLATED on.
+// The array `around` of `weight_smoothing.degree_features` has one row for each quantity. The columns of the regression are
+// N_DERIVED columns computed from all rows, and then the rows of `around` from ISOLATED on.
 constexpr Index NOISE = 4, ISOLATED = 5;  // rows: the noise, and the noise of nodes without neighbors
 constexpr Index N_DERIVED = 11;
 constexpr Index SLICE = 512;  // nodes whose columns stay in cache
