@@ -148,7 +148,7 @@ def estimates(
 
 
 def signals_below_noise(probed: Probed, noise: Noise) -> np.ndarray:
-    """Of each signal, whether the energy of some scale proves sigma too large."""
+    """Return, for each signal, whether the energy of some scale proves that sigma is too large."""
     trace, energy = on_host(probed.weights.sum(axis=1)), on_host(probed.energy)
     n_probes = None if probed.source == "exact" else probed.count
     return np.asarray(noise.is_too_large(energy, trace, tests=2 * len(trace), n_probes=n_probes).any(axis=1))
@@ -171,7 +171,7 @@ def estimate_of(part: FrameEstimate, m: int, probed: Probed, slope: np.ndarray, 
 
 
 def _shared_filters(frames: list[Frame]) -> tuple[Frame, list[np.ndarray]]:
-    """A frame with every different filter once, and which of them each frame has."""
+    """Return a frame that has every different filter once, and the numbers of the filters of each frame."""
     if len(frames) == 1:
         return frames[0], [np.arange(frames[0].n_scales)]
     polynomials = [frame for frame in frames if isinstance(frame, ChebyshevFrame)]
@@ -182,7 +182,7 @@ def _shared_filters(frames: list[Frame]) -> tuple[Frame, list[np.ndarray]]:
 
 
 def _synthesized(frame: Frame, F: Any, slope: Any, probed: Probed) -> Any:
-    """The signals; on a GPU also J eps of a single one, side by side with it: the two share what is read, and this is the last use of
+    """Return the signals; on a GPU also J eps of a single signal, computed together with it: the two share what is read, and this is the last use of
     the probes' bands.
     """
     if probed.joint is None or len(F) > 1 or F.shape[1] != slope.shape[1] or frame.laplacian == "random_walk" or F[0].size > _SMALL:
@@ -193,21 +193,21 @@ def _synthesized(frame: Frame, F: Any, slope: Any, probed: Probed) -> Any:
 
 
 def _shares(weights: Any, slope: Any) -> Any:
-    """What each scale adds to the divergence."""
+    """Return the part of each scale in the divergence."""
     if on_device(slope):
         return rowwise_dots(weights, slope)
     return np.array([block_sum(w * s) for w, s in zip(weights, slope, strict=True)])
 
 
 def mean_direction(frame: Frame, noise: Noise, n: int, like: Any) -> Any:
-    """Diagonal of W P Sigma S, (n_scales, nodes), in units of `noise.variance`; P is the projection on constant signals of n nodes."""
+    """Return the diagonal of W P Sigma S, (n_scales, nodes), in units of `noise.variance`; P is the projection on constant signals of n nodes."""
     constant = namespace(like).full((1, frame.graph.n), 1 / np.sqrt(n))
     back = forward(frame, noise.weigh(constant) / noise.variance, transposed=frame.laplacian == "random_walk")
     return forward(frame, constant)[0] * back[0]
 
 
 def _probe(frame: Frame, noise: Noise, settings: Settings, planes: Any) -> tuple[Probed, Any]:
-    """Probes and weights; on a GPU also the transforms of the signals, side by side with those of the probes."""
+    """Return probes and weights; on a GPU also the transforms of the signals, side by side with those of the probes."""
     n, exact, weights = frame.graph.n, isinstance(frame, ExactFrame), settings.weights
     if weights is not None and np.shape(weights) != (frame.n_scales, n):
         msg = f"weights must have shape {(frame.n_scales, n)}, as monte_carlo_weights of the same frame returns them; got {np.shape(weights)}"
@@ -241,7 +241,7 @@ def _probe(frame: Frame, noise: Noise, settings: Settings, planes: Any) -> tuple
 
 
 def _threshold(F: np.ndarray, frame: Frame, probed: Probed, noise: Noise, settings: Settings) -> Any:
-    """Thresholds (n_scales, m), or (n_scales, groups, m), and slopes; F becomes the thresholded coefficients."""
+    """Return thresholds (n_scales, m), or (n_scales, groups, m), and slopes; F becomes the thresholded coefficients."""
     scale = None
     if settings.about.is_scaled:
         smooth = probed.weights if probed.source == "exact" else smooth_weights(frame.graph, probed.weights, sigma=noise.per_node)
@@ -264,7 +264,7 @@ def _threshold(F: np.ndarray, frame: Frame, probed: Probed, noise: Noise, settin
 def _threshold_nodes(
     F: Any, slope: Any, weights: Any, scale: Any, noise: Noise, settings: Settings, excess: float | None = None
 ) -> np.ndarray:
-    """Thresholds (n_scales, m) of these nodes, applied to F; slopes go into `slope`.
+    """Return the thresholds (n_scales, m) of these nodes; apply them to F, and write the slopes into `slope`.
 
     With `excess`, a scale whose energy is not that many standard deviations above the noise's is set to zero: among few nodes
     SURE finds minima in pure noise (Donoho and Johnstone's hybrid rule for sparse signals).

@@ -73,7 +73,7 @@ class _Members(NamedTuple):
 
     @classmethod
     def of(cls, graph: Graph) -> _Members:
-        """Each large component is a group, with a column of its own for the largest; all small ones are a group together."""
+        """Return the groups of a graph: each large component is one, and all small components together are one."""
         label = graph.components
         sizes = np.bincount(label)
         order, small = np.argsort(-sizes, kind="stable"), sizes < LARGE_COMPONENT
@@ -84,8 +84,8 @@ class _Members(NamedTuple):
         return cls(group, slot, slot[group], np.bincount(group, minlength=len(slot)))
 
     @classmethod
-    def kept(cls, graph: Graph, like: Any) -> _Members:
-        """The same, kept with the graph; beside `like`."""
+    def cached(cls, graph: Graph, like: Any) -> _Members:
+        """Return the groups of a graph from its cache, on the machine (CPU or GPU) of the array `like`."""
         members = graph.cached("groups of means", lambda: cls.of(graph))
         if not on_device(like):
             return members
@@ -98,7 +98,7 @@ class _Members(NamedTuple):
         return graph.cached("groups of means on device", uploaded)
 
     def means(self, x: Any) -> np.ndarray:
-        """Of a signal over each group."""
+        """Return the mean of a signal over each group."""
         if on_device(x):
             running = np.where(np.cumsum(self.sizes) > 0, on_host(np.cumsum(x[self.order])[self.last]), 0.0)
             sums = np.diff(running, prepend=0.0)
@@ -117,7 +117,7 @@ class Constants(Candidates):
     @classmethod
     def of(cls, observation: Observation) -> Constants:
         """Return the constants of a signal."""
-        y, members = observation.y, _Members.kept(observation.graph, observation.y)
+        y, members = observation.y, _Members.cached(observation.graph, observation.y)
         used = members.sizes > 0
         count = int(members.slot[used].max()) + 1
         means = placed_like(members.means(y), y)[members.group]
@@ -277,7 +277,7 @@ class Blocks(Candidates):
 
 @dataclass(frozen=True, eq=False)
 class Spikes(Candidates):
-    """What stands out of its neighbourhood: h_t(y - P y), for no smoother and for each of them."""
+    """Values that differ from their neighbourhood: h_t(y - P y), without a smoother P and with each of them."""
 
     observation: Observation = field(repr=False)
     rest: np.ndarray = field(repr=False)
@@ -364,7 +364,7 @@ def tv(observation: Observation) -> Pieces:
 
 
 def depth_first_orders(graph: Graph, count: int) -> np.ndarray:
-    """Random depth-first orders (count, n), the same each time; kept with the graph."""
+    """Return random depth-first orders (count, n) from the cache of the graph; they are the same each time."""
     return graph.cached(
         ("depth-first orders", count), lambda: np.stack([depth_first_order(graph, seed=seed) for seed in range(count)])
     )

@@ -27,7 +27,7 @@ ENOUGH = 8  # probes from which the known divergence of p corrects that of the o
 
 @dataclass(frozen=True, eq=False)
 class SecondStage(Candidates):
-    """Columns whose derivatives along the kept probes are at hand, (k, probes, n)."""
+    """Columns with known derivatives along the kept probes, (k, probes, n)."""
 
     derivatives: np.ndarray = field(repr=False)
 
