@@ -69,3 +69,24 @@ def planar_coords(coords: np.ndarray, crs: str | None) -> np.ndarray:
     if crs != "lonlat":
         return coords
     return np.hstack([LocalPlane.around(coords).metres(coords[:, 0], coords[:, 1]), coords[:, 2:]])
+
+
+def great_circle(places: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Return the distances in metres between longitudes and latitudes, the first two columns, on the sphere, row by row.
+
+    Examples
+    --------
+    >>> great_circle(np.array([[179.5, 0.0]]), np.array([[-179.5, 0.0]])).round()
+    array([111195.])
+    """
+    lon, lat = np.radians(places[:, 0]), np.radians(places[:, 1])
+    other_lon, other_lat = np.radians(others[:, 0]), np.radians(others[:, 1])
+    chord = np.sin((lat - other_lat) / 2) ** 2 + np.cos(lat) * np.cos(other_lat) * np.sin((lon - other_lon) / 2) ** 2
+    return 2 * EARTH_RADIUS * np.arcsin(np.sqrt(np.minimum(chord, 1.0)))  # the haversine formula: accurate for short distances
+
+
+def middle_of(coords: np.ndarray) -> np.ndarray:
+    """Return the longitude and latitude, shape (1, 2), of the mean of places on the sphere."""
+    lon, lat = np.radians(coords[:, 0]), np.radians(coords[:, 1])
+    x, y, z = (np.cos(lat) * np.cos(lon)).mean(), (np.cos(lat) * np.sin(lon)).mean(), np.sin(lat).mean()
+    return np.degrees([[np.arctan2(y, x), np.arctan2(z, np.hypot(x, y))]])

@@ -305,6 +305,14 @@ def test_weights_are_mean_length_over_length(tiny, tmp_path):
     assert weights[0, 3] == pytest.approx(87.5 / 50)
 
 
+def test_lengths_and_one_way_streets_are_covariates(tiny, tmp_path):
+    path, arcs = written(tmp_path, "trips.csv", TRIPS_2014), [(0, 1), (1, 0), (2, 1), (3, 0)]  # nothing is said of (2, 3)
+    np.savez(tiny.data / "manhattan_osm.npz", **CORNERS, **PLACES, arcs=np.array(arcs, dtype=np.int32))
+    found = datasets.manhattan(hour="2014-09-24T00", trips=path).graph.covariates()
+    assert found["street_length"].tolist() == [75, 100, 100, 75]
+    assert found["oneway_share"].tolist() == pytest.approx([50 / 150, 0.5, 1, 1])
+
+
 def test_other_hours_are_never_made_up(tiny):
     with pytest.raises(DataUnavailable, match=r"no prepared pickups of 2014-09-24T00.*trips="):
         datasets.manhattan(hour="2014-09-24T00")

@@ -443,3 +443,27 @@ def test_text_ids_may_have_a_length_of_0_on_self_loops_only(tmp_path):
     assert files.read_graph(path, distance="length").labels.tolist() == ["a", "b", "c"]
     with pytest.raises(ValueError, match=r"line 3 .*above 0.*got '0'"):
         files.read_graph(written(tmp_path, "b.csv", "source,target,length\na,b,2\nbb,bc,0\nb,c,0.5\n"), distance="length")
+
+
+def test_covariates_in_npz_files(tmp_path):
+    graph = Graph.from_edges([(0, 1), (1, 2), (2, 3)], n=4, node_covariates={"a b": [1.0, np.nan, 3.0, 4.0], "é": np.arange(4)})
+    for name in ("a.npz", "a.npz.gz"):
+        again = files.read_graph(files.write_graph(tmp_path / name, graph), covariates=True)
+        same(again, graph)
+        assert list(again.node_covariates) == ["a b", "é"]
+        assert again.node_covariates["a b"].tobytes() == graph.node_covariates["a b"].tobytes()
+    content = dict(np.load(tmp_path / "a.npz"))
+    wrong = [{"covariates": content["covariates"][:, :3]}, {"covariates": content["covariates"] + np.inf}, {"covariate_names": np.array(["a", "a"])},
+             {"covariates": content["covariates"].astype(str)}, {"covariate_names": np.array([1, 2])}, {"covariate_names": None}, {"covariates": None}]  # fmt: skip
+    for change in wrong:
+        np.savez(tmp_path / "b.npz", **{key: values for key, values in (content | change).items() if values is not None})
+        with pytest.raises(ValueError, match=r"covariate_names and covariates in .* must be k different names"):
+            files.read_graph(tmp_path / "b.npz")
+
+
+def test_covariates_are_read_from_graphml_only(tmp_path):
+    path = files.write_graph(tmp_path / "a.csv", Graph.from_edges(SQUARE))
+    with pytest.raises(ValueError, match="covariates must be False, unless for GraphML; got True for csv"):
+        files.read_graph(path, covariates=True)
+    with pytest.raises(ValueError, match="covariates must be one of True, False"):
+        files.read_graph(path, covariates="highway")

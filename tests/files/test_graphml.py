@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 import hushgraph as hg
 from hushgraph.files import graphml
 from hushgraph.graphs.graph import Graph
+from hushgraph.graphs.streets import street_covariates
 
 EXAMPLES = int(os.environ.get("HUSHGRAPH_FUZZ", "100"))
 FUZZ = settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck), database=None)
@@ -25,6 +26,8 @@ OPTIONS = [
     {"weight": "name"},
     {"weight": 2},
     {"distance": "w", "weight": "w"},
+    {"covariates": True},
+    {"covariates": True, "distance": "length"},
 ]
 HEAD = "<?xml version='1.0' encoding='utf-8'?>\n<graphml xmlns=\"http://graphml.graphdrawing.org/xmlns\">\n"
 HEADS = [
@@ -40,6 +43,9 @@ KEYS = [
     '<key id="d2" for="node" attr.name="y"/>',
     '<key id="lon" for="node" attr.name="lon"/><key id="lat" for="node" attr.name="lat"><default>3.5</default></key>',
     '<key id="d3" for="edge" attr.name="name" attr.type="string"/>',
+    '<key id="d6" for="edge" attr.name="lanes" attr.type="string"/><key id="d66" for="all" attr.name="lanes" attr.type="int"/>',
+    '<key id="d7" for="edge" attr.name="length"/>',
+    '<key id="d7" for="edge" attr.name="length"><default>2.5</default></key>',
     '<key id="d4" for="graph" attr.name="crs"/>',
     '<key id="d5" for="graph" attr.name="hushgraph_labels"/>',
     "<!-- written by hand --><?for us?>",
@@ -60,8 +66,9 @@ def outcome(read, path, options):
         table = read(path, **{"weight": None, "distance": None, **options})
     except ValueError as error:
         return str(error), error.__context__
-    arrays = (table.pairs, table.weights, table.coords, table.labels)
-    return table.n, table.crs, [None if part is None else (part.dtype, part.shape, part.tobytes()) for part in arrays]
+    found = {} if table.streets is None else street_covariates(table.pairs, table.n, table.streets, table.coords, table.crs)
+    arrays = (table.pairs, table.weights, table.coords, table.labels, *found.values())
+    return table.n, table.crs, list(found), [None if part is None else (part.dtype, part.shape, part.tobytes()) for part in arrays]
 
 
 def agree(path, options):
@@ -97,12 +104,12 @@ def documents(draw, odd):
     names = draw(st.lists(st.sampled_from(NAMES if odd else NAMES[:14]), min_size=1, max_size=6, unique=not odd))
     parts = []
     for name in names:
-        inside = blank.join(draw(data(["d1", "d2", "lon", "lat", "d9"] + ["x"] * odd)))
+        inside = blank.join(draw(data(["d1", "d2", "lon", "lat", "d9", "d66"] + ["x"] * odd)))
         parts.append(f'<node id="{name}">{inside}{blank}</node>' if inside or draw(st.booleans()) else f'<node id="{name}"/>')
     for _ in range(draw(st.integers(0, 5))):
         ends = [draw(st.sampled_from(names + (["stranger"] if odd else []))) for _ in range(2)]
         more = draw(st.sampled_from(["", ' id="0"', ' directed="false"']))
-        inside = blank.join(draw(data(["d0", "d3"] + ["w"] * odd)))
+        inside = blank.join(draw(data(["d0", "d3", "d6", "d66", "d7", "oneway"] + ["w"] * odd)))
         tag = f'edge source="{ends[0]}" target="{ends[1]}"{more}'
         parts.append(f"<{tag}>{inside}</edge>" if inside or draw(st.booleans()) else f"<{tag} />")
     parts = draw(st.permutations(parts))
@@ -209,7 +216,40 @@ def test_osmnx_files_are_plain(tmp_path):
         G.add_edge(u, v, length=length, osmid=[1, 2], name="5th & Main", oneway=True)
     osmnx.save_graphml(G, tmp_path / "a.graphml")
     assert agree(tmp_path / "a.graphml", {"distance": "length"})
+    assert agree(tmp_path / "a.graphml", {"distance": "length", "covariates": True})
     assert agree(tmp_path / "a.graphml", {"distance": "speed"})  # said at once, however large the file
+
+
+PLAIN_STREETS = """<graphml><key id="k1" for="edge" attr.name="lanes" attr.type="string"/><key id="k22" for="all" attr.name="lanes" attr.type="int"/>
+<key id="k" for="edge" attr.name="maxspeed"><default>30</default></key><key id="h" for="edge" attr.name="highway"/>
+<graph edgedefault="DIRECTION"><edge source="a" target="b"><data key="k22">4</data><data key="k1">2</data><data key='length'>10</data></edge>
+<node id="a"><data key="k22">9</data></node><edge source="b" target="a"><data key="k1">2</data><data key="k22">4</data><data key="length">10</data></edge>
+<edge source="b" target="c"><data key="k1">7</data><data key="k1"/><data key="k">20</data><data key="length">1&#48;</data></edge>
+<node id="b"/><node id="c"><data key="k1">5</data></node><edge source="c" target="d"/><node id="d"></node>
+<edge source="d" target="e"><data key="h">prim&#97;ry</data><data key="length"> 5
+</data><data key='name'>ü &lt;&amp;</data><data key="key">&quot;</data></edge><node id="e"/></graph></graphml>"""
+
+
+@pytest.mark.parametrize("block", [1, 16, 200, 1 << 23])
+@pytest.mark.parametrize(("direction", "lanes", "length"), [("directed", 3, 5), ("undirected", 3, 10)])
+def test_attributes_of_streets_in_both_readers(tmp_path, monkeypatch, block, direction, lanes, length):
+    """Keys of one attribute, data given twice, defaults, keys that are not declared, empty data, data of nodes, references."""
+    path, text = tmp_path / "a.graphml", PLAIN_STREETS.replace("DIRECTION", direction).encode()
+    path.write_bytes(text)
+    monkeypatch.setattr("hushgraph.files.text.BLOCK", max(block, text.find(b"<edge") + 5))
+    assert agree(path, {"covariates": True})
+    found = Graph.from_table(graphml.read_plain(path, weight=None, distance=None, covariates=True))
+    assert found.labels.tolist() == ["a", "b", "c", "d", "e"]
+    expected = {
+        "lanes_mean": [lanes, lanes, np.nan, np.nan, np.nan],  # of data given twice the last counts
+        "speed_max": [30, 30, 30, 30, 30],
+        "speed_mean": [30, 25 if direction == "directed" else 80 / 3, 20, 30, 30],
+        "street_length": [length, length + 5, np.nan, np.nan, 2.5],
+        "nameless_length": [length, length + 5, np.nan, np.nan, 0],
+        "street_class": [np.nan, np.nan, np.nan, 5, 5],
+    }
+    for name, values in expected.items():
+        assert found.node_covariates[name] == pytest.approx(np.array(values, dtype=float), nan_ok=True), name
 
 
 def test_large_files_are_read_the_fast_way(tmp_path, monkeypatch):

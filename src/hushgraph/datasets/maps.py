@@ -39,7 +39,7 @@ from hushgraph.datasets.catalogue import (
 from hushgraph.datasets.graph_files import read_snap
 from hushgraph.datasets.pickup_files import Pickups, read_cabspotting, read_tlc
 from hushgraph.datasets.sources import DataFile, DataUnavailable, fetch_file, find_file, missing_file
-from hushgraph.graphs import Graph, affinities
+from hushgraph.graphs import CodedTexts, EdgeTable, Graph, Streets, affinities
 
 _NEAR = 200.0  # metres; pickups further from every intersection are dropped
 # Metres per degree of longitude at the equator, and of latitude, with which the published counts were made. On the sphere of `_geodesy` 3 pickups in
@@ -352,10 +352,20 @@ def _graph_of(path: Path, data: dict[str, np.ndarray], network: Network, weighte
         weights = affinities(data["length_m" if lengths else "weight"].astype(float), "length_m", edges, is_distance=lengths)
     degrees = "lon" in data
     coords = np.stack([data["lon"], data["lat"]], axis=1) if degrees else data.get("xy")
-    graph = Graph.from_edges(
-        edges, n=int(data["n"]), weights=weights, coords=coords, crs="lonlat" if degrees else None, labels=data.get("osmid")
-    )
-    return _sized(path, graph, network)
+    crs = "lonlat" if degrees else None
+    table = EdgeTable(edges, int(data["n"]), weights, coords, crs, data.get("osmid"), _attributes(data))
+    return _sized(path, Graph.from_table(table), network)
+
+
+def _attributes(data: dict[str, np.ndarray]) -> Streets | None:
+    """Return the lengths of the streets, and which are one-way, if the file has them: a two-way street is two of the "arcs"."""
+    attributes = {"length": CodedTexts.of(data["length_m"].tolist())} if "length_m" in data else {}
+    if "arcs" in data:
+        n, edges, arcs = int(data["n"]), data["edges"].astype(np.int64), data["arcs"].astype(np.int64)
+        there, back = (np.isin(edges[:, a] * n + edges[:, b], arcs[:, 0] * n + arcs[:, 1]) for a, b in ((0, 1), (1, 0)))
+        directions = (there.astype(int) + back).tolist()
+        attributes["oneway"] = CodedTexts.of({1: True, 2: False}.get(count) for count in directions)
+    return Streets(attributes, directed=False) if attributes else None
 
 
 def _no_weights(path: Path) -> str:

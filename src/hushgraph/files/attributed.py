@@ -10,7 +10,18 @@ import numpy as np
 from hushgraph._errors import InputError
 from hushgraph._validation import shown
 from hushgraph.files.formats import ColumnChoice
-from hushgraph.graphs import PLACES, EdgeTable, affinities, checked_value, column_of, is_integer, text_labels
+from hushgraph.graphs import (
+    PLACES,
+    STREET_ATTRIBUTES,
+    CodedTexts,
+    EdgeTable,
+    Streets,
+    affinities,
+    checked_value,
+    column_of,
+    is_integer,
+    text_labels,
+)
 
 
 class Collected:
@@ -57,12 +68,18 @@ class Collected:
             msg = f"{self.path} has an edge to {shown(unknown)}, which is no node of it; it is truncated or was edited"
             raise InputError(msg)
         pairs = rank[np.array(self.edges, dtype=np.int64).reshape(-1, 2)]
-        seen = list(dict.fromkeys(name for attributes in self.attributes for name in attributes))
+        seen = [self.wanted] if any(name == self.wanted for attributes in self.attributes for name in attributes) else []
         value, is_distance = column_of(seen, self._weight, self._distance, self.path)
         values = None if value is None else self._values(value, is_distance, pairs)
         weights = affinities(values, value, pairs, is_distance=is_distance)
         coords = self._coords()
         return EdgeTable(pairs, n, weights, coords, crs if coords is not None else None, labels)
+
+    def streets(self, directed: bool) -> Streets | None:
+        """Return the attributes of streets, as far as they were collected; None if no edge has any."""
+        columns = {name: CodedTexts.of(attributes.get(name) for attributes in self.attributes) for name in STREET_ATTRIBUTES}
+        columns = {name: column for name, column in columns.items() if column.texts}
+        return Streets(columns, directed) if columns else None
 
     def _values(self, name: str, is_distance: bool, pairs: np.ndarray) -> list[float | None]:
         return [

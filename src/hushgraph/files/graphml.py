@@ -7,6 +7,7 @@ a file: they can unfold without bounds. Hyperedges are refused. What is plain in
 
 from __future__ import annotations
 
+import html
 import re
 from itertools import chain
 from pathlib import Path
@@ -21,14 +22,17 @@ from hushgraph._validation import shown
 from hushgraph.files.attributed import Collected, labels_of_ids
 from hushgraph.files.edge_rows import integers_of
 from hushgraph.files.formats import ColumnChoice
-from hushgraph.files.graphml_fast import NOT_PLAIN, NOT_WANTED, Keys, PlainRows, plain_rows
+from hushgraph.files.graphml_fast import NOT_PLAIN, NOT_WANTED, EdgeTexts, Keys, PlainRows, plain_rows
 from hushgraph.files.text import CUT_SHORT, large_blocks, pieces
 from hushgraph.graphs import (
     COORDS_HINT,
     LABELS_HINT,
     PLACES,
+    STREET_ATTRIBUTES,
     WEIGHT_HINT,
+    CodedTexts,
     EdgeTable,
+    Streets,
     affinities,
     check_all_given,
     checked_value,
@@ -54,8 +58,13 @@ class _RefusedError(Exception):
 class _GraphML:
     """Handlers of the XML parser."""
 
-    def __init__(self, path: Path, weight: ColumnChoice, distance: ColumnChoice) -> None:
+    def __init__(self, path: Path, weight: ColumnChoice, distance: ColumnChoice, covariates: bool = False) -> None:
         self.found, self.path = Collected(path, weight, distance), path
+        self.wanted = (
+            self.found.wanted,
+            *(STREET_ATTRIBUTES if covariates else ()),
+        )  # attributes of edges; the first may be anything
+        self.directed = True
         self.keys: dict[str, tuple[str, str]] = {}
         self.defaults: dict[tuple[str, str], str] = {}
         self.graph: dict[str, str] = {}
@@ -102,7 +111,7 @@ class _GraphML:
         text = "".join(self.text or []).strip()
         if element == "data" and self.key and self.open:
             kind, _, data = self.open[-1]
-            if kind != "edge" or self.key[1] == self.found.wanted:
+            if kind != "edge" or self.key[1] in self.wanted:
                 data[self.key[1]] = text
         elif element == "default" and self.key:
             self.defaults[self.key] = text
@@ -122,10 +131,11 @@ class _GraphML:
             msg = f"the {kind} on line {line} of {self.path} has no {missing[0]}; the file is garbled"
             raise _RefusedError(msg)
         for (whose, name), text in self.defaults.items():
-            if whose in (kind, "all") and (kind != "edge" or name == self.found.wanted):
+            if whose in (kind, "all") and (kind != "edge" or name in self.wanted):
                 data.setdefault(name, text)
         if kind == "graph":
             self.graph |= data
+            self.directed = attributes.get("edgedefault") != "undirected"
         elif kind == "node":
             self.found.add_node(attributes["id"], attributes["id"], data, line)
             self.names.append(next((data[name] for name in _NAMES if name in data), None))
@@ -133,15 +143,19 @@ class _GraphML:
             self.found.add_edge((attributes["source"], attributes["target"]), data, line)
 
 
-def read_graphml(path: Path, *, weight: ColumnChoice, distance: ColumnChoice) -> EdgeTable:
-    """Return the edges of a GraphML file; with EPSG:4326 as graph attribute "crs", coordinates are longitude and latitude."""
-    table = read_plain(path, weight=weight, distance=distance) if path.stat().st_size >= _LARGE else None
-    return table or read_xml(path, weight=weight, distance=distance)
+def read_graphml(path: Path, *, weight: ColumnChoice, distance: ColumnChoice, covariates: bool = False) -> EdgeTable:
+    """Return the edges of a GraphML file; with EPSG:4326 as graph attribute "crs", coordinates are longitude and latitude.
+
+    With `covariates`, the attributes that OSMnx gives to streets are read, too.
+    """
+    chosen = {"weight": weight, "distance": distance}
+    table = read_plain(path, covariates=covariates, **chosen) if path.stat().st_size >= _LARGE else None
+    return table or read_xml(path, covariates=covariates, **chosen)
 
 
-def read_xml(path: Path, *, weight: ColumnChoice, distance: ColumnChoice) -> EdgeTable:
+def read_xml(path: Path, *, weight: ColumnChoice, distance: ColumnChoice, covariates: bool = False) -> EdgeTable:
     """Return the edges, read element by element: for files that are not plain in every byte, and to find faults."""
-    reader, total, fault = _GraphML(path, weight, distance), 0, ""
+    reader, total, fault = _GraphML(path, weight, distance, covariates), 0, ""
     try:
         for piece in pieces(path):
             total += len(piece)
@@ -164,7 +178,8 @@ def read_xml(path: Path, *, weight: ColumnChoice, distance: ColumnChoice) -> Edg
         raise InputError(fault)
     names = _names_from_igraph(reader) or reader.found.names
     labels = labels_of_ids(names, path, reader.graph.get(LABELS_HINT))
-    return reader.found.table(labels, "lonlat" if is_lonlat(reader.graph.get("crs")) else None)
+    table = reader.found.table(labels, "lonlat" if is_lonlat(reader.graph.get("crs")) else None)
+    return table._replace(streets=reader.found.streets(reader.directed)) if covariates else table
 
 
 def _names_from_igraph(reader: _GraphML) -> list[str] | None:
@@ -183,7 +198,7 @@ class _NotPlainError(Exception):
     pass
 
 
-def read_plain(path: Path, *, weight: ColumnChoice, distance: ColumnChoice) -> EdgeTable | None:
+def read_plain(path: Path, *, weight: ColumnChoice, distance: ColumnChoice, covariates: bool = False) -> EdgeTable | None:
     """Return the edges of a file that is plain in every byte; None for other files and files with a fault."""
     try:
         blocks = large_blocks(path)
@@ -195,13 +210,15 @@ def read_plain(path: Path, *, weight: ColumnChoice, distance: ColumnChoice) -> E
         if named and first[start:].startswith(b'<node id="n0"'):
             return None  # of igraph: labels may be data
         axes = [axis for axis in _AXES if axis in names]
-        rows = plain_rows(chain([first[start:]], blocks), _roles(reader, axes), len(axes))
+        texts = EdgeTexts(_street_keys(reader)) if covariates else None
+        rows = plain_rows(chain([first[start:]], blocks), _roles(reader, axes), len(axes), texts)
         if rows is None:
             return None
         whole = _around(first[:start], rows.tail, _GraphML(path, weight, distance))
         if (whole.keys, whole.defaults) != (reader.keys, reader.defaults):
             return None
-        return _plain_table(rows, axes, whole, weight, distance)
+        table = _plain_table(rows, axes, whole, weight, distance)
+        return table if texts is None else table._replace(streets=_plain_streets(texts, whole))
     except (_NotPlainError, *CUT_SHORT):
         return None
 
@@ -227,6 +244,21 @@ def _roles(reader: _GraphML, axes: list[str]) -> Keys:
     for name in {*_AXES, *([reader.found.wanted] if isinstance(reader.found.wanted, str) else [])} - roles.keys():
         roles[name] = NOT_PLAIN if name in _AXES else NOT_WANTED, NOT_PLAIN if name == reader.found.wanted else NOT_WANTED
     return Keys.of({key: found for key, found in roles.items() if found != (NOT_WANTED, NOT_WANTED)})
+
+
+def _street_keys(reader: _GraphML) -> dict[str, list[str]]:
+    """Return the keys of each attribute of streets; a key that is not declared counts by its id."""
+    names = {name: name for name in STREET_ATTRIBUTES} | {key: name for key, (_, name) in reader.keys.items()}
+    return {name: [key for key, found in names.items() if found == name] for name in STREET_ATTRIBUTES}
+
+
+def _plain_streets(texts: EdgeTexts, reader: _GraphML) -> Streets:
+    """Return the attributes of streets; where there is none, the text is the default or empty, which is unknown."""
+    columns = {}
+    for name, (codes, distinct) in texts.columns().items():
+        decoded = [html.unescape(text.decode()) for text in distinct]
+        columns[name] = CodedTexts(np.where(codes < 0, len(decoded), codes), [*decoded, reader.default("edge", name) or ""])
+    return Streets(columns, reader.directed)
 
 
 def _plain_table(rows: PlainRows, axes: list[str], reader: _GraphML, weight: ColumnChoice, distance: ColumnChoice) -> EdgeTable:

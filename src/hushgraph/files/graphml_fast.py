@@ -51,8 +51,55 @@ class PlainRows(NamedTuple):
     has_value: np.ndarray
 
 
-def plain_rows(blocks: Iterator[bytes], keys: Keys, columns: int) -> PlainRows | None:
-    """Return all nodes and edges and the text that follows them; None if not all of them are plain. The first block starts with a node or edge."""
+class EdgeTexts:
+    """The texts of some attributes of edges, of blocks that are known to be plain: there "<" is always the start of a tag."""
+
+    def __init__(self, keys: dict[str, list[str]]) -> None:
+        self._keys = {name: [key.encode() for key in chosen] for name, chosen in keys.items()}
+        self._names = {name: Names() for name in keys}
+        self._codes: dict[str, list[np.ndarray]] = {name: [] for name in keys}
+
+    def add(self, block: bytes) -> None:
+        """Take the edges of a block, in which all elements are complete."""
+        text = np.frombuffer(block + PADDING, dtype=np.uint8)
+        tags = np.flatnonzero(text == ord("<"))
+        kinds = text[tags + 1]
+        is_edge, is_element = kinds == ord("e"), (kinds == ord("e")) | (kinds == ord("n"))
+        edges = np.cumsum(is_edge) - 1
+        of_edge = is_edge[np.maximum.accumulate(np.where(is_element, np.arange(len(tags)), 0))]
+        data = np.flatnonzero((kinds == ord("d")) & of_edge)
+        for name, keys in self._keys.items():
+            rows, spans = _texts_of(text, tags, data, keys)
+            codes = np.full(int(is_edge.sum()), -1)
+            codes[edges[rows]] = self._names[name].numbers(text, spans)  # of data given twice the last counts
+            self._codes[name].append(codes)
+
+    def columns(self) -> dict[str, tuple[np.ndarray, list[bytes]]]:
+        """Return (the number of a text for each edge, -1 without one; the texts), with references to characters, of all attributes."""
+        return {name: (np.concatenate(codes), self._names[name].texts()) for name, codes in self._codes.items() if codes}
+
+
+def _texts_of(text: np.ndarray, tags: np.ndarray, data: np.ndarray, keys: list[bytes]) -> tuple[np.ndarray, np.ndarray]:
+    """Return (numbers of the tags of data with one of the keys, spans of their texts), in the order of the file."""
+    rows, spans, ahead = [], [], len(b"<data key=")
+    for key in keys:
+        found = data[tags[data] + ahead + len(key) + 2 < len(text)]
+        found = found[text[tags[found] + ahead] == text[tags[found] + ahead + len(key) + 1]]  # the quotation marks
+        for place, byte in enumerate(key, 1):
+            found = found[text[tags[found] + ahead + place] == byte]
+        start = tags[found] + ahead + len(key) + 3
+        is_open = text[start - 1] == ord(">")  # else it is <data key="..."/>, and the text is empty
+        rows.append(found)
+        spans.append(start << 32 | np.where(is_open, tags[np.minimum(found + 1, len(tags) - 1)], start))
+    order = np.argsort(np.concatenate(rows), kind="stable")
+    return np.concatenate(rows)[order], np.concatenate(spans)[order]
+
+
+def plain_rows(blocks: Iterator[bytes], keys: Keys, columns: int, texts: EdgeTexts | None = None) -> PlainRows | None:
+    """Return all nodes and edges and the text that follows them; None if not all of them are plain. The first block starts with a node or edge.
+
+    `texts` takes the texts of edges.
+    """
     names, held, state = Names(), b"", 0
     parts: list[tuple[np.ndarray, ...]] = []
     room = np.empty(0, dtype=np.uint8)  # the same for all blocks, since new memory costs as much as a look at it
@@ -70,6 +117,8 @@ def plain_rows(blocks: Iterator[bytes], keys: Keys, columns: int) -> PlainRows |
             if state < 0 or not ((held.isascii() and block.isascii()) or _is_xml_text((held + block)[:end])):
                 return None
             parts.append(_numbered(names, text, *parsed[2:]))
+            if texts is not None:
+                texts.add((held + block)[:end])
             held = block[end - len(held) :] if end >= len(held) else held[end:] + block
         if len(held) > _LONGEST:
             return None

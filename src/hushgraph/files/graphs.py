@@ -24,7 +24,7 @@ from hushgraph.files.text import existing_file
 from hushgraph.graphs import Duplicates, EdgeTable, Graph, checked_graph, label_kind, upper_edges
 
 _READERS: dict[str, Callable[..., EdgeTable]] = {
-    "graphml": read_graphml, "gml": read_gml, "mtx": read_matrix, "parquet": read_parquet, "npz": read_npz,
+    "gml": read_gml, "mtx": read_matrix, "parquet": read_parquet, "npz": read_npz,
 }  # fmt: skip
 
 
@@ -37,6 +37,7 @@ def read_graph(
     duplicates: Duplicates = "error",
     crs: str | None = None,
     delimiter: str | None = None,
+    covariates: bool = False,
 ) -> Graph:
     """Return the graph in a file: GraphML, GML, Matrix Market, edge list (SNAP, CSV, TSV, parquet) or .npz, each also as .gz.
 
@@ -62,6 +63,9 @@ def read_graph(
         What the coordinates are, if the file does not say so. Attribute "crs" of GraphML, which OSMnx writes, and our .npz say so.
     delimiter : str, optional
         One character that separates the columns of an edge list in text, if it is not the comma of "csv" or the tab of "tsv".
+    covariates : bool
+        Read the attributes that OSMnx gives to streets (highway, length, name, oneway, lanes, maxspeed), for `Graph.covariates`. This is
+        for GraphML, and takes several times as long. The .npz files of `write_graph` have the covariates in any case.
 
     Returns
     -------
@@ -91,7 +95,7 @@ def read_graph(
     >>> graph.labels.tolist(), graph.degrees.round(3).tolist()
     (['elm', 'oak', 'ash'], [0.833, 2.083, 1.25])
     """
-    table = read_edge_table(path, format=format, weight=weight, distance=distance, delimiter=delimiter)
+    table = read_edge_table(path, format=format, weight=weight, distance=distance, delimiter=delimiter, covariates=covariates)
     if table.coords is not None and crs is not None:
         table = table._replace(crs=crs)
     return Graph.from_table(table, duplicates=duplicates)
@@ -104,6 +108,7 @@ def read_edge_table(
     weight: str | int | bool | None = None,
     distance: str | int | None = None,
     delimiter: str | None = None,
+    covariates: bool = False,
 ) -> EdgeTable:
     """Return the edges in a file; the parameters are those of `read_graph`."""
     path = existing_file(path, "the graph")
@@ -113,6 +118,11 @@ def read_edge_table(
     ):
         expected = "one ASCII character, and is for edge lists in text"
         raise InputError.about(argument="delimiter", expected=expected, got=f"{shown(delimiter)} for {kind}")
+    if choose("covariates", covariates, (True, False)) and kind not in ("graphml", "npz"):
+        hint = "save the streets with osmnx.save_graphml, or leave it out"
+        raise InputError.about(argument="covariates", expected="False, unless for GraphML", got=f"True for {kind}", hint=hint)
+    if kind == "graphml":
+        return read_graphml(path, weight=weight, distance=distance, covariates=covariates)
     if kind in DELIMITERS:
         return read_edge_list(path, delimiter=delimiter or DELIMITERS[kind], weight=weight, distance=distance)
     return _READERS[kind](path, weight=weight, distance=distance)
@@ -121,7 +131,7 @@ def read_edge_table(
 def write_graph(path: str | Path, graph: Graph, *, for_osmnx: bool = False) -> Path:
     """Write a graph as .npz, .graphml, .csv, .tsv, .mtx or .parquet, each also with .gz; `read_graph` returns the same graph.
 
-    Labels, if there are any, must be all integers or all text. Only .npz and .graphml keep the coordinates. Weights that are all 1
+    Labels, if there are any, must be all integers or all text. Only .npz and .graphml keep the coordinates, and only .npz keeps `node_covariates`. Weights that are all 1
     are not written.
 
     Parameters
@@ -161,7 +171,7 @@ def write_graph(path: str | Path, graph: Graph, *, for_osmnx: bool = False) -> P
         raise InputError.about(argument="for_osmnx", expected="False for labels that are text", hint=hint, text=text)
     pairs, weights = upper_edges(graph)
     kept = None if graph.is_unweighted else weights
-    table = EdgeTable(pairs, graph.n, kept, graph.coords, graph.crs, graph.labels)
+    table = EdgeTable(pairs, graph.n, kept, graph.coords, graph.crs, graph.labels, covariates=graph.node_covariates)
     with atomic_open(path) as file:
         if kind in ("csv", "tsv"):
             write_edge_list(file, pairs, kept, graph.labels, graph.n, delimiter=DELIMITERS[kind] or ",")

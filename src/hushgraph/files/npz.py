@@ -19,6 +19,7 @@ from hushgraph.files.formats import ColumnChoice
 from hushgraph.files.text import MOST_UNPACKED, UNPACKED_FREELY, all_bytes
 from hushgraph.graphs import MAX_NODES, EdgeTable, affinities, column_of, label_kind
 
+_COVARIATES = "covariate_names", "covariates"
 _BARE_NODES, _NODES_PER_EDGE = 1_000_000, 100
 NO_ARRAY = (OSError, ValueError, EOFError, LookupError, TypeError, AttributeError, RuntimeError, OverflowError, MemoryError,
             SyntaxError, zlib.error, zipfile.BadZipFile)  # fmt: skip  # what unpacking damaged arrays raises
@@ -80,7 +81,8 @@ def _our_table(path: Path, arrays: dict[str, np.ndarray], weight: ColumnChoice, 
     if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.dtype.kind not in "iu" or n.shape != () or n.dtype.kind not in "iu":
         msg = f"{path} must hold edges, (m, 2) integers, and n, an integer; got {shown(pairs)} and {shown(n)}"
         raise InputError(msg)
-    names = [name for name, values in arrays.items() if values.shape == (len(pairs),) and name not in ("labels", "edges", "coords")]
+    others = ("labels", "edges", "coords", *_COVARIATES)
+    names = [name for name, values in arrays.items() if values.shape == (len(pairs),) and name not in others]
     if weight is None and distance is None and "weights" in arrays:
         weight = "weights"
     value, is_distance = column_of(names, weight, distance, path)
@@ -92,8 +94,27 @@ def _our_table(path: Path, arrays: dict[str, np.ndarray], weight: ColumnChoice, 
     if crs not in ("", "None", "lonlat"):
         msg = f"crs in {path} must be 'lonlat', or not be there; got {shown(crs)}"
         raise InputError(msg)
-    return _table(path, pairs, int(n), arrays.get(value) if value else None, value, is_distance, coords=arrays.get("coords"),
-                  crs="lonlat" if crs == "lonlat" else None, labels=labels)  # fmt: skip
+    table = _table(path, pairs, int(n), arrays.get(value) if value else None, value, is_distance, coords=arrays.get("coords"),
+                   crs="lonlat" if crs == "lonlat" else None, labels=labels)  # fmt: skip
+    return table._replace(covariates=_covariates(path, arrays, int(n)))
+
+
+def _covariates(path: Path, arrays: dict[str, np.ndarray], n: int) -> dict[str, np.ndarray]:
+    """Return the covariates of the nodes by name; none if the file has none."""
+    names, rows = (arrays.get(key) for key in _COVARIATES)
+    if names is None and rows is None:
+        return {}
+    if (
+        names is None
+        or rows is None
+        or names.ndim != 1
+        or names.dtype.kind != "U"
+        or rows.shape != (len(names), n)
+        or (rows.dtype.kind != "f" or np.isinf(rows).any() or len(set(names.tolist())) != len(names) or "" in names.tolist())
+    ):
+        msg = f"{' and '.join(_COVARIATES)} in {path} must be k different names and (k, {n}) numbers, NaN where unknown; write the graph again"
+        raise InputError(msg)
+    return dict(zip(names.tolist(), rows, strict=True))
 
 
 def _scipy_table(path: Path, arrays: dict[str, np.ndarray], weight: ColumnChoice, distance: ColumnChoice) -> EdgeTable:
@@ -152,10 +173,12 @@ def _table(
 
 
 def write_npz(file: BinaryIO, table: EdgeTable) -> None:
-    """Write `edges`, `n`, and weights, coordinates and labels if there are any, packed."""
+    """Write `edges`, `n`, and weights, coordinates, labels and covariates if there are any, packed."""
     label_kind(table.labels, ".npz")
     arrays: dict[str, Any] = {"edges": table.pairs, "n": np.int64(table.n), "weights": table.weights, "coords": table.coords}
     arrays |= {"labels": table.labels, "crs": None if table.crs is None else np.array(table.crs)}
+    if table.covariates:
+        arrays |= dict(zip(_COVARIATES, (np.array(list(table.covariates)), np.stack(list(table.covariates.values()))), strict=True))
     content = io.BytesIO()  # a packed file cannot be rewound, and zip does
     np.savez_compressed(content, **{name: values for name, values in arrays.items() if values is not None})
     file.write(content.getbuffer())

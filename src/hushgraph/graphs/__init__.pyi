@@ -74,6 +74,11 @@ from .spectrum import (
     proven_bound as proven_bound,
     signless_quotients as signless_quotients,
 )
+from .streets import (
+    STREET_ATTRIBUTES as STREET_ATTRIBUTES,
+    CodedTexts as CodedTexts,
+    Streets as Streets,
+)
 
 __all__ = [
     "Graph",

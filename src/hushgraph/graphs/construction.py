@@ -8,7 +8,7 @@ other, in the order in which they were given.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -163,6 +163,24 @@ def checked_coords(coords: Any, crs: Any, n: int, *, name: str = "coords") -> np
         raise InputError(Sentence(msg))
     coords.flags.writeable = False
     return coords
+
+
+def checked_covariates(covariates: Any, n: int) -> dict[str, np.ndarray]:
+    """Return read-only float64 copies of maps by name, one value per node; NaN is an unknown value."""
+    if not isinstance(covariates, Mapping) or not all(isinstance(name, str) and name for name in covariates):
+        expected = "a dict of name -> one value per node; names are text"
+        raise InputTypeError.about(argument="node_covariates", expected=expected, got=shown(covariates))
+    checked = {}
+    for name, given in covariates.items():
+        argument = f"node_covariates[{shown(name)}]"
+        values = checked_real_array(argument, given).astype(np.float64)
+        if values.shape != (n,):
+            raise InputError.about(argument=argument, expected=f"one number per node, shape ({n},)", got=values.shape)
+        if np.isinf(values).any():
+            raise InputError.about(argument=argument, expected="finite, or NaN where unknown", got="an infinite value")
+        values.flags.writeable = False
+        checked[name] = values
+    return checked
 
 
 def checked_labels(labels: Any, n: int) -> np.ndarray | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,10 +12,14 @@ from hushgraph._errors import InputError, Sentence
 from hushgraph._validation import shown
 from hushgraph.core import Names
 from hushgraph.graphs.construction import checked_labels
+from hushgraph.graphs.streets import Streets
 
 
 class EdgeTable(NamedTuple):
-    """Pairs of node numbers with weights, coordinates and labels, in the order of the source; `Graph.from_table` merges and checks them."""
+    """Pairs of node numbers with weights, coordinates and labels, in the order of the source; `Graph.from_table` merges and checks them.
+
+    `streets` are attributes of the edges, from which covariates of the nodes are computed; `covariates` are such covariates.
+    """
 
     pairs: np.ndarray
     n: int
@@ -22,6 +27,8 @@ class EdgeTable(NamedTuple):
     coords: Any = None
     crs: str | None = None
     labels: np.ndarray | None = None
+    streets: Streets | None = None
+    covariates: Mapping[str, Any] | None = None
 
 
 ENDS = (("source", "target"), ("from", "to"), ("src", "dst"), ("u", "v"))  # names of columns with the ends of edges

@@ -6,9 +6,10 @@ L = D - W, L_norm = D^-1/2 L D^-1/2, L_rw = D^-1 L (paper, Sec. II-A and II-C); 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, Literal, TypeVar, get_args
 
 import numpy as np
@@ -25,6 +26,7 @@ from hushgraph.graphs.construction import (
     SymmetricRows,
     checked_adjacency,
     checked_coords,
+    checked_covariates,
     checked_nodes,
     checked_pairs,
     checked_weights,
@@ -32,10 +34,12 @@ from hushgraph.graphs.construction import (
     pairs_of_faces,
     symmetric_rows,
 )
+from hushgraph.graphs.covariates import plain_covariates
 from hushgraph.graphs.edge_table import EdgeTable, checked_names
 from hushgraph.graphs.graph_import import USUAL_AXES, geopandas_edges, igraph_edges, networkx_edges, pyg_edges
 from hushgraph.graphs.labels import in_node_order, is_labelled, node_names
 from hushgraph.graphs.spectrum import Spectrum, laplacian_spectrum, upper_bound
+from hushgraph.graphs.streets import street_covariates
 
 LaplacianKind = Literal["combinatorial", "normalized", "random_walk"]
 T = TypeVar("T")
@@ -55,6 +59,9 @@ class Graph:
         None for planar coordinates, "lonlat" for longitude and latitude in degrees. It is never guessed.
     labels : numpy.ndarray, optional
         One unique name per node; Series and dicts are matched by these names.
+    node_covariates : mapping of str to array_like, optional
+        Public maps that come with the graph, one value per node in node order, NaN where it is unknown. `covariates` returns them
+        together with those that it computes. They are kept by `subgraph` and in .npz files.
 
     Examples
     --------
@@ -70,6 +77,9 @@ class Graph:
     coords: np.ndarray | None = None
     crs: Literal["lonlat"] | None = None
     labels: np.ndarray | None = None
+    # Not a part of `hash`: a signal belongs to a graph by its nodes and edges. Maps released before the covariates were known, or before
+    # they were computed in another way, stay maps on this graph.
+    node_covariates: Mapping[str, np.ndarray] = field(default_factory=dict, repr=False)
     cache: Cache = field(init=False, default_factory=Cache, repr=False)
 
     def __post_init__(self) -> None:
@@ -80,13 +90,17 @@ class Graph:
         object.__setattr__(self, "adjacency", matrix)
         object.__setattr__(self, "coords", checked_coords(self.coords, self.crs, self.n))
         object.__setattr__(self, "labels", checked_names(self.labels, self.n))
+        object.__setattr__(self, "node_covariates", MappingProxyType(checked_covariates(self.node_covariates, self.n)))
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "cache": Cache()}
+        return {**self.__dict__, "node_covariates": dict(self.node_covariates), "cache": Cache()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        for part in (self.adjacency.data, self.adjacency.indices, self.adjacency.indptr, *self.__dict__.values()):
+        covariates = dict(state.get("node_covariates", {}))  # pickles of earlier versions have none
+        self.__dict__["node_covariates"] = MappingProxyType(covariates)
+        matrix = self.adjacency
+        for part in (matrix.data, matrix.indices, matrix.indptr, *self.__dict__.values(), *covariates.values()):
             if isinstance(part, np.ndarray):
                 part.flags.writeable = False
 
@@ -111,6 +125,7 @@ class Graph:
         crs: Literal["lonlat"] | None = None,
         labels: Any = None,
         duplicates: Duplicates = "error",
+        node_covariates: Mapping[str, Any] | None = None,
     ) -> Graph:
         """Return the graph with these edges, given as pairs of node numbers.
 
@@ -133,6 +148,8 @@ class Graph:
             One unique name per node.
         duplicates : {"error", "sum", "max"}
             What to do with an edge that is given twice with unequal weights.
+        node_covariates : mapping of str to array_like, optional
+            Public maps that come with the graph, shape (n,) each, in node order, NaN where unknown; `covariates` returns them.
 
         Returns
         -------
@@ -153,12 +170,14 @@ class Graph:
             raise InputError.about(argument="edges", expected=f"pairs of nodes from 0 to {n - 1}", got=got, hint=hint, text=text)
         values = None if weights is None else checked_weights(weights, len(pairs))
         rows = symmetric_rows(pairs, values, n, choose("duplicates", duplicates, get_args(Duplicates)))
-        return cls._of_rows(rows, coords=coords, crs=crs, labels=labels)
+        return cls._of_rows(rows, coords=coords, crs=crs, labels=labels, node_covariates=node_covariates)
 
     @classmethod
-    def _of_rows(cls, rows: SymmetricRows, *, coords: Any, crs: Literal["lonlat"] | None, labels: Any) -> Graph:
+    def _of_rows(
+        cls, rows: SymmetricRows, *, coords: Any, crs: Literal["lonlat"] | None, labels: Any, node_covariates: Any = None
+    ) -> Graph:
         """Return the graph of a matrix that needs no check."""
-        return cls(rows, coords=coords, crs=crs, labels=labels)
+        return cls(rows, coords=coords, crs=crs, labels=labels, node_covariates=node_covariates or {})
 
     @classmethod
     def from_scipy(cls, matrix: Any, *, coords: Any = None, crs: Literal["lonlat"] | None = None, labels: Any = None) -> Graph:
@@ -195,7 +214,8 @@ class Graph:
     ) -> Graph:
         """Return the graph of a networkx graph, OSMnx street networks included; node names become labels.
 
-        Both directions of an edge are one edge, parallel edges are one edge, self-loops are dropped.
+        Both directions of an edge are one edge, parallel edges are one edge, self-loops are dropped. If edges have attributes that OSMnx
+        gives to streets, covariates of the nodes are computed from them (see `covariates`).
 
         Parameters
         ----------
@@ -344,15 +364,20 @@ class Graph:
         Graph
             The graph.
         """
-        pairs, n, weights, coords, crs, labels = table
+        covariates = dict(table.covariates or {})
+        pairs = checked_pairs(table.pairs)
+        if table.streets is not None and pairs.max(initial=-1) < table.n:
+            coords = checked_coords(table.coords, table.crs, table.n)
+            covariates |= street_covariates(pairs.astype(np.int64), table.n, table.streets, coords, table.crs)
         return cls.from_edges(
             pairs,
-            n=n,
-            weights=weights,
-            coords=coords,
-            crs=crs,  # type: ignore[arg-type]
-            labels=labels,
+            n=table.n,
+            weights=table.weights,
+            coords=table.coords,
+            crs=table.crs,  # type: ignore[arg-type]
+            labels=table.labels,
             duplicates=duplicates,
+            node_covariates=covariates,
         )
 
     @classmethod
@@ -425,11 +450,13 @@ class Graph:
         Returns
         -------
         Graph
-            These nodes with the edges between them, their coordinates and labels.
+            These nodes with the edges between them, their coordinates, labels and `node_covariates`.
         """
         numbers = checked_nodes(nodes, self.n)
         coords, labels = (None if part is None else part[numbers] for part in (self.coords, self.labels))
-        return Graph(self.adjacency[numbers][:, numbers], coords=coords, crs=self.crs, labels=labels)
+        covariates = {name: values[numbers] for name, values in self.node_covariates.items()}
+        adjacency = self.adjacency[numbers][:, numbers]
+        return Graph(adjacency, coords=coords, crs=self.crs, labels=labels, node_covariates=covariates)
 
     def product(self, other: Graph) -> Graph:
         """Return the Cartesian product: nodes are pairs (i, k), numbered i * other.n + k, so (n, other.n) values ravel onto it.
@@ -708,6 +735,55 @@ class Graph:
             del self.__dict__[name]  # cached properties
 
     # ---- signals ------------------------------------------------------------------------------------------------
+
+    def covariates(self) -> dict[str, np.ndarray]:
+        """Return public maps that come with the graph, as guides for `denoise`; they depend on no signal.
+
+        Every graph has these, as far as it has what they need:
+
+        - "degree": number of neighbors;
+        - "distance_to_middle": distance to the mean of all places, in metres for longitude and latitude, else in the unit of the coordinates;
+        - "street_length": half the length of the edges at the node: between the coordinates, or 1 / weight without coordinates;
+        - "closeness": inverse of the mean distance to other nodes along the edges; "betweenness": share of shortest paths that lead
+          through the node. Both are exact in graphs of at most 256 nodes, and estimated from at most 256 starting nodes, always the
+          same, in larger ones; small parts that are not connected to the rest then have NaN. Graphs of more than 500,000 nodes do
+          not have them.
+
+        A street network of OSMnx has these, too, as far as its edges have the attributes in brackets (`from_networkx`, or `read_graph` of
+        GraphML with covariates=True):
+
+        - "street_length" (length): half the length of the streets at the node, in metres, instead of the length of the edges;
+        - "street_class" (highway): the largest class, from 0 (paths), 1 (service, living street), 2 (residential, unclassified) and
+          3 (tertiary) to 4 (secondary), 5 (primary), 6 (trunk) and 7 (motorway);
+        - "major_length", "major_share" (highway): half the length of the streets of class 4 or more, and their share of the length;
+        - "nameless_length" (name): half the length of the streets without a name;
+        - "oneway_share" (oneway): share of the length of one-way streets;
+        - "lanes_mean", "lanes_max" (lanes), "speed_mean", "speed_max" (maxspeed, in km/h): means are weighted by length.
+
+        Then come the `node_covariates` that were given with the graph.
+
+        Returns
+        -------
+        dict of str to numpy.ndarray
+            Values of shape (n,) in node order, float64, read-only. NaN: unknown at this node. A map that would be NaN everywhere is
+            not there.
+
+        Notes
+        -----
+        Attributes that are absent or that cannot be parsed are unknown and are left out of means, shares and maxima; a street whose
+        length is unknown makes the lengths at its ends NaN. Several values of one street, as in "['2', '3']", "2;3" and "2|3", count
+        by their mean in means and by the largest in maxima. Both directions of a two-way street are one street, parallel streets are
+        several, and self-loops are none. A subgraph keeps what is known about the streets of the whole network.
+
+        Examples
+        --------
+        >>> import hushgraph as hg
+        >>> graph = hg.Graph.from_edges([(0, 1), (1, 2)], coords=[(0, 0), (4, 0), (8, 0)])
+        >>> {name: values.tolist() for name, values in graph.covariates().items() if name != "closeness"}
+        {'degree': [1.0, 2.0, 1.0], 'distance_to_middle': [4.0, 0.0, 4.0], 'street_length': [2.0, 4.0, 2.0], 'betweenness': [0.0, 1.0, 0.0]}
+        """
+        computed = self.cached("covariates", lambda: {name: _frozen(x) for name, x in plain_covariates(self).items()})
+        return {**computed, **self.node_covariates}
 
     def align(self, signal: Any, *, missing_ok: bool = False) -> np.ndarray:
         """Return values in node order.

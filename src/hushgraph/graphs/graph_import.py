@@ -19,6 +19,7 @@ from hushgraph._extras import extra
 from hushgraph._validation import checked_number, is_number
 from hushgraph.graphs.construction import affinities, label_array, one_of
 from hushgraph.graphs.edge_table import COORDS_HINT, ENDS, LABELS_HINT, WEIGHT_HINT, EdgeTable, is_integer, is_lonlat
+from hushgraph.graphs.streets import STREET_ATTRIBUTES, CodedTexts, Streets
 
 USUAL_AXES = "x", "y"  # default names of the node attributes with the coordinates
 
@@ -40,7 +41,15 @@ def networkx_edges(G: Any, *, weight: Any, distance: Any, coords: Any, crs: str 
     places = _places({key: [node[key] for node in nodes] for key in axes}) if has_places else None
     weights = affinities(values, attribute, pairs, is_distance=distance is not None)
     labels = _labels(_names_of_igraph(nodes, hints) or names, hints)
-    return EdgeTable(pairs, len(names), weights, places, _crs(hints, crs, places), labels)
+    return EdgeTable(pairs, len(names), weights, places, _crs(hints, crs, places), labels, _streets(G))
+
+
+def _streets(G: Any) -> Streets | None:
+    """Return the attributes that OSMnx gives to streets, in the order of the edges; None if no edge has any of them."""
+    edges = [attributes for *_, attributes in G.edges(data=True)]
+    present = [name for name in STREET_ATTRIBUTES if any(name in attributes for attributes in edges)]
+    columns = {name: CodedTexts.of(attributes.get(name) for attributes in edges) for name in present}
+    return Streets(columns, G.is_directed()) if columns else None
 
 
 def _names_of_igraph(nodes: list[dict], hints: Mapping) -> list | None:
