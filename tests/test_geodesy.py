@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import hushgraph as hg
-from hushgraph._geodesy import EARTH_RADIUS, METRES_PER_DEGREE, LocalPlane, planar_coords
+from hushgraph._geodesy import EARTH_RADIUS, METRES_PER_DEGREE, LocalPlane, great_circle, middle_of, planar_coords
 from hushgraph.estimators.counts.surroundings import plane
 from hushgraph.plotting.maps import _aspect, places
 from hushgraph.plotting.report.packing import drawing_order, planar_places
@@ -77,3 +77,19 @@ def test_the_plane_and_back():
     assert planar_coords(planar, None) is planar
     assert planar_coords(np.empty((0, 2)), "lonlat").shape == (0, 2)
     np.testing.assert_array_equal(planar_coords(np.array([[1.0, 2.0, 30.0], [1.1, 2.0, 40.0]]), "lonlat")[:, 2], [30, 40])
+
+
+@pytest.mark.parametrize("longitude", [0.0, 100.0, 180.0])
+def test_distances_on_the_globe_are_those_of_the_plane(longitude):
+    town = town_at(longitude)
+    metres = planar_coords(town.coords, "lonlat")
+    expected = np.sqrt(((metres[0] - metres) ** 2).sum(axis=1))
+    assert great_circle(np.broadcast_to(town.coords[0], town.coords.shape), town.coords) == pytest.approx(expected, rel=1e-3)
+    to_middle = np.sqrt(((metres - metres.mean(axis=0)) ** 2).sum(axis=1))
+    assert town.covariates()["distance_to_middle"] == pytest.approx(to_middle, abs=5)
+
+
+def test_distances_between_far_places():
+    poles = np.array([[0.0, 90.0], [10.0, -90.0], [0.0, 0.0], [180.0, 0.0]])
+    assert great_circle(poles[[0, 2, 0]], poles[[1, 3, 2]]) == pytest.approx(np.pi * EARTH_RADIUS * np.array([1, 1, 0.5]))
+    assert middle_of(np.array([[170.0, 10.0], [-170.0, 10.0]]))[0] == pytest.approx([180, 10.15], abs=0.01)

@@ -1,4 +1,4 @@
-"""Longitude and latitude in a local plane, in metres: the only projection and the only earth radius of the package.
+"""Longitude and latitude in a local plane, in metres, and distances on the globe: the only projection and the only earth radius of the package.
 
 The projection is equirectangular, x = R cos(mean latitude) (lon - middle) and y = R (lat - mean latitude), on a sphere of the mean radius R.
 Longitudes are counted the short way round from the middle, so that streets on both sides of the antimeridian stay together.

@@ -771,7 +771,7 @@ class Graph:
         Notes
         -----
         Attributes that are absent or that cannot be parsed are unknown and are left out of means, shares and maxima; a street whose
-        length is unknown makes the lengths at its ends NaN. Several values of one street, as in "['2', '3']", "2;3" and "2|3", count
+        length is unknown makes the lengths at its ends NaN, and a street of unknown class adds nothing to "major_length". Several values of one street, as in "['2', '3']", "2;3" and "2|3", count
         by their mean in means and by the largest in maxima. Both directions of a two-way street are one street, parallel streets are
         several, and self-loops are none. A subgraph keeps what is known about the streets of the whole network.
 

@@ -47,8 +47,8 @@ def networkx_edges(G: Any, *, weight: Any, distance: Any, coords: Any, crs: str 
 def _streets(G: Any) -> Streets | None:
     """Return the attributes that OSMnx gives to streets, in the order of the edges; None if no edge has any of them."""
     edges = [attributes for *_, attributes in G.edges(data=True)]
-    present = [name for name in STREET_ATTRIBUTES if any(name in attributes for attributes in edges)]
-    columns = {name: CodedTexts.of(attributes.get(name) for attributes in edges) for name in present}
+    present = set().union(*edges)
+    columns = {name: CodedTexts.of(attributes.get(name) for attributes in edges) for name in STREET_ATTRIBUTES if name in present}
     return Streets(columns, G.is_directed()) if columns else None
 
 
