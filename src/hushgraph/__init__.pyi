@@ -19,6 +19,7 @@ from .estimators import (
     WaveletDenoiser as WaveletDenoiser,
     baselines as baselines,
     denoise as denoise,
+    denoise_series as denoise_series,
     mse as mse,
     snr as snr,
 )
@@ -102,6 +103,7 @@ __all__ = [
     "read_signal",
     "write_signal",
     "denoise",
+    "denoise_series",
     "Denoised",
     "Noisy",
     "estimate_sigma",

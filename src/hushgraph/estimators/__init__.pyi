@@ -73,6 +73,9 @@ from .risk import (
     RiskSums as RiskSums,
     sure_of as sure_of,
 )
+from .series import (
+    denoise_series as denoise_series,
+)
 from .sklearn import (
     WaveletDenoiser as WaveletDenoiser,
 )
@@ -83,6 +86,7 @@ from .wavelet import (
 
 __all__ = [
     "denoise",
+    "denoise_series",
     "Denoised",
     "WaveletDenoiser",
     "snr",

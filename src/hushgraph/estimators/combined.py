@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from hushgraph._arrays import on_device, on_host
-from hushgraph._progress import nth, timed
+from hushgraph._progress import between, nth, timed
 from hushgraph.core import block_dots, block_sum, offsets_of, rowwise_variances, sum_of_rows
 from hushgraph.estimators.counts.empirical_bayes import CountsEstimate, obstacle_to_counts
 from hushgraph.estimators.counts.method import assessed_counts, estimate_counts, optimism_of
@@ -106,18 +106,11 @@ def _denoise_signal(
     graph: Graph, filters: Filters, y: np.ndarray, noise: Noise, settings: Settings, timings: dict[str, float]
 ) -> Assessed:
     """Return the combination; with `auto` and values that cannot be negative, averaged with counts where these are good."""
-    plan, level = Plan.of(graph.n, settings, device=on_device(y)), float(offsets_of(y[None])[0])
-    observation = Observation(filters, y - level, noise)
+    plan = Plan.of(graph.n, settings, device=on_device(y))
     wants_counts = settings.method == "auto" and settings.nonnegative
     obstacle = _obstacle_to_counts(graph, y, settings) if wants_counts else None
-    time_share = COMBINATION_TIME if wants_counts and obstacle is None else 1.0
-    with timed(timings, "candidates", 0.0, 0.6 * time_share):
-        first = alone(observation, SINGLE[settings.method]) if settings.method in SINGLE else combine(observation, plan.sets)
-    last = first
-    if plan.refined:
-        with timed(timings, "refine", 0.6 * time_share, time_share):
-            last = refine(observation, first)
-    combination = _assess_combination(observation, last, level, _account(observation, first, last, plan))
+    with between(0.0, COMBINATION_TIME if wants_counts and obstacle is None else 1.0):
+        combination = combination_of(filters, y, noise, plan, timings, single=SINGLE.get(settings.method))
     if not wants_counts:
         return combination
     if obstacle is not None:
@@ -128,6 +121,33 @@ def _denoise_signal(
     if doubt > DOUBT:
         return replace(combination, account={**combination.account, "counts": verdict})
     return _hedged(y, noise, assessed_counts(y, noise, counts, {"counts": verdict}), combination)
+
+
+def combination_of(
+    filters: Filters,
+    y: np.ndarray,
+    noise: Noise,
+    plan: Plan,
+    timings: dict[str, float],
+    *,
+    single: Group | None = None,
+    prediction: np.ndarray | None = None,
+) -> Assessed:
+    """Return the combination of candidates that is planned, or a single one.
+
+    With a prediction of the signal from elsewhere, what is left of y is denoised, and the prediction added again.
+    """
+    rest = y if prediction is None else y - prediction
+    level = float(offsets_of(rest[None])[0])
+    observation = Observation(filters, rest - level, noise, prediction)
+    with timed(timings, "candidates", 0.0, 0.6):
+        first = combine(observation, plan.sets) if single is None else alone(observation, single)
+    last = first
+    if plan.refined:
+        with timed(timings, "refine", 0.6, 1.0):
+            last = refine(observation, first)
+    estimate = _assess_combination(observation, last, level, _account(observation, first, last, plan))
+    return estimate if prediction is None else replace(estimate, signal=prediction + estimate.signal)
 
 
 def _obstacle_to_counts(graph: Graph, y: np.ndarray, settings: Settings) -> str | None:

@@ -11,17 +11,22 @@ import numpy as np
 
 from hushgraph._arrays import NodeNumbers, on_device, placed_like
 from hushgraph._errors import InputError, Sentence
-from hushgraph._progress import Watcher, checked_watcher, nth, timed, watching
+from hushgraph._progress import Watcher, between, checked_watcher, nth, timed, watching
 from hushgraph._validation import checked_real_array, choose
+from hushgraph.core import rowwise_variances
 from hushgraph.estimators.combined import denoise_combined
 from hushgraph.estimators.counts.method import denoise_counts
+from hushgraph.estimators.guides.draws import draw_marks
+from hushgraph.estimators.guides.guided import denoise_guided
+from hushgraph.estimators.guides.reading import Guide, filled, read_guides
+from hushgraph.estimators.guides.series import columns_of_joint, guided_series
 from hushgraph.estimators.methods import MethodName
 from hushgraph.estimators.problem import ColumnTies, Missing, Problem
 from hushgraph.estimators.result import Denoised, NodeRisk, like_input
 from hushgraph.estimators.risk import IMPOSSIBLE, Assessed, NoiseRisk, average
 from hushgraph.estimators.settings import Settings
 from hushgraph.estimators.wavelet import denoise_wavelets
-from hushgraph.graphs import Graph, checked_graph
+from hushgraph.graphs import Graph, Noisy, checked_graph
 from hushgraph.wavelets import Frame, Law, Level, Noise, Rule, ThresholdChoice, checked_frame_of, estimate_sigma
 
 LARGEST_CACHED_PRODUCT = 2**19  # nodes
@@ -35,6 +40,7 @@ IMPOSSIBLE_RISK = (
     f"the estimated risk is more than {IMPOSSIBLE:g} of its standard errors below 0, so no error is claimed: "
     "there is hardly any signal, or sigma is too large"
 )
+JOINT_TIME = 0.15  # share of the time of a series that all columns at once take, roughly
 FAMILIES = {"wavelet": denoise_wavelets, "combined": denoise_combined, "counts": denoise_counts}
 
 
@@ -55,6 +61,7 @@ def denoise(
     seed: int = 0,
     missing: Missing = "error",
     columns: ColumnTies | Graph | None = None,
+    guides: Any = None,
     nonnegative: bool = False,
     refine: bool | None = None,
     integer: bool = False,
@@ -103,11 +110,18 @@ def denoise(
         What NaN means. "drop": such nodes are taken out of the graph, and stay NaN. "fill": likewise, and then they get
         the values that make the result harmonic there (the weighted mean of the neighbours). With several signals, a node
         that is missing in one is taken out for all.
-    columns : {"separate", "path"} or Graph, optional
+    columns : {"separate", "path", "series"} or Graph, optional
         How the signals in columns belong together. "separate": not at all. "path": each is like the next one, as hours of a
         day are; then all are denoised at once on the product of `graph` and a path, with thresholds for each column, and the
-        result is the mean over weak, middling and strong ties along the path. A graph with a node per column: its product
-        with `graph`. Default: "path" for a release over time windows, else "separate".
+        result is the mean over weak, middling and strong ties along the path. "series": each is also guided by all others, as in
+        `denoise_series`, and SURE weighs that against "path". A graph with a node per column: its product with `graph`.
+        Default: "series" for a release over time windows ("path" on a GPU and for methods that take no guides), else "separate".
+    guides : array (n,) or (n, k), Series, DataFrame, dict of name to map, Noisy, Release, Denoised, or a list of these, optional
+        Public maps that help: earlier releases, maps of another kind, covariates of the streets (`Graph.covariates`). They must not
+        share noise with the signal; the same draw is refused. A guide of noise (`Noisy`, `Release`) brings its sigma and is denoised
+        first; several in one list, or under one name of a dict, are of one kind and combined by inverse variance. NaN is a missing
+        value, and nodes without a row have none. Useless guides are left out; `details["guides"]` says how much each helped. For the
+        methods "auto", "let" and "counts".
     nonnegative : bool
         The signal cannot be negative: "auto" uses `counts` too, and negative values are set to zero in the end.
     refine : bool, optional
@@ -160,19 +174,65 @@ def denoise(
         _refuse_on_device(settings, missing)
     timings: dict[str, float] = {}
     started = time.perf_counter()
+    columns = _default_columns(noisy, settings) if columns is None else columns
     problem = Problem.of(checked_graph(graph), noisy, sigma=sigma, missing=missing, columns=columns)
+    given = checked_guides(problem, settings, guides)
     frame = frame if frame is None else checked_frame_of(graph, frame)
     weights = weights if weights is None else checked_real_array("weights", weights)
     settings = replace(settings, frame=frame, weights=weights)
     with watching(checked_watcher(progress)):
-        result = _solve(problem, settings, timings)
+        with between(0.0, 0.2 if any(guide.sigma for guide in given) else 0.0):
+            problem = replace(problem, guides=tuple(clean_guide(graph, guide, settings, timings) for guide in given))
+        with between(0.2 if problem.guides else 0.0, 1.0):
+            result = solve(problem, settings, timings)
     for k, note in enumerate(result.details["notes"]):
         if note == TOO_LARGE or (k == 0 and problem.sigma is None):
             warnings.warn(note, stacklevel=2)
     timings["total"] = time.perf_counter() - started
-    signal = np.maximum(result.signal, 0) if nonnegative else result.signal
+    draws = draw_marks(problem.values).union(*(guide.draws for guide in problem.guides))
+    return finished(graph, noisy, result, settings, integer=integer, draws=draws)
+
+
+def finished(graph: Graph, noisy: Any, result: Denoised, settings: Settings, *, integer: bool, draws: frozenset[str]) -> Denoised:
+    """Return the result in the form of the input, clipped and rounded as was asked."""
+    signal = np.maximum(result.signal, 0) if settings.nonnegative else result.signal
     signal = np.rint(signal) if integer else signal
-    return replace(result, signal=like_input(graph, noisy, signal), labels=graph.labels)
+    return replace(result, signal=like_input(graph, noisy, signal), labels=graph.labels, draws=draws)
+
+
+def _default_columns(noisy: Any, settings: Settings) -> ColumnTies:
+    """Return how the columns of a noisy map belong together if the caller does not say it."""
+    has_windows = isinstance(noisy, Noisy) and noisy.windows is not None
+    return "separate" if not has_windows else "series" if settings.about.takes_guides else "path"
+
+
+def checked_guides(problem: Problem, settings: Settings, guides: Any) -> list[Guide]:
+    """Return the guides as they were given, or raise an InputError."""
+    if not settings.about.takes_guides and (problem.series or guides is not None):
+        what = "guides=" if guides is not None else "columns='series'"
+        msg = f"{what} belongs to method='auto', 'let' and 'counts'; got method={settings.method!r}"
+        raise InputError(msg)
+    if guides is None:
+        return []
+    if on_device(problem.values):
+        raise InputError(Sentence("guides are used on the CPU only: {pass cupy.asnumpy(noisy)}"))
+    if problem.column_graphs and not problem.series:
+        msg = "guides= do not go with {columns='path'}; say {columns='series'}, where each column is guided by the others too"
+        raise InputError(Sentence(msg))
+    return read_guides(problem.graph, guides, draw_marks(problem.values))
+
+
+def clean_guide(graph: Graph, guide: Guide, settings: Settings, timings: dict[str, float]) -> Guide:
+    """Return the guide without gaps and without noise."""
+    values = filled(graph, guide.values, guide.name)
+    if guide.sigma is not None:
+        with timed(timings, "noise of guides"):
+            wish = Settings(
+                method=settings.method, nonnegative=settings.nonnegative, n_probes=settings.n_probes, seed=settings.seed
+            )
+            result = solve(Problem(graph, values, guide.sigma), wish, {})
+        values = np.maximum(result.signal, 0.0) if settings.nonnegative else result.signal
+    return replace(guide, values=np.asarray(values, dtype=np.float64))
 
 
 def _refuse_on_device(settings: Settings, missing: Missing) -> None:
@@ -184,8 +244,10 @@ def _refuse_on_device(settings: Settings, missing: Missing) -> None:
 # ---- from the problem to a problem without gaps and columns --------------------------------------------------------
 
 
-def _solve(problem: Problem, settings: Settings, timings: dict[str, float]) -> Denoised:
+def solve(problem: Problem, settings: Settings, timings: dict[str, float]) -> Denoised:
     """Return the result of any problem."""
+    if problem.series:
+        return _solve_series(problem, settings, timings)
     if problem.column_graphs:
         return _solve_together(problem, settings, timings)
     if problem.is_known is not None:
@@ -213,7 +275,7 @@ def _solve_together(problem: Problem, settings: Settings, timings: dict[str, flo
                 product = _product(problem.graph, path, k)
             whole = problem.on_product(product)
             whole = whole if k == 0 else replace(whole, sigma=sigma)  # estimated once
-            parts.append(_solve(whole, settings, timings))
+            parts.append(solve(whole, settings, timings))
         sigma = parts[0].sigma
     return _mean_of_products(problem, whole.values, Noise.of(sigma), parts)
 
@@ -241,6 +303,36 @@ def _mean_of_products(problem: Problem, y: np.ndarray, noise: Noise, parts: list
     )
 
 
+def _solve_series(problem: Problem, settings: Settings, timings: dict[str, float]) -> Denoised:
+    """Return the result of columns of which each is guided by the others, or by those before it."""
+    if problem.is_known is not None:
+        return _solve_known_nodes(problem, problem.is_known, settings, timings)
+    notes: list[str] = []
+    if is_estimated := problem.sigma is None:
+        problem = replace(problem, sigma=estimate_sigma(problem.graph, problem.values))
+        notes.append(_estimated_sigma(problem.sigma))
+    estimates = series_estimates(problem, [problem.sigma] * problem.values.shape[1], settings, timings)
+    details = {"n_probes": None, "noisy_variance": rowwise_variances(problem.planes), "columns": list(problem.column_graphs)}
+    result = assembled(problem, estimates, {**details, "sigma_estimated": is_estimated}, settings, timings)
+    return compared_with_noise(result, problem, notes)
+
+
+def series_estimates(problem: Problem, sigmas: list[Any], settings: Settings, timings: dict[str, float]) -> list[Assessed]:
+    """Return the estimate of each column, with a noise level of its own, guided by the others and averaged with that of all at once."""
+    direction, shape = problem.series or "all", problem.values.shape
+    joint: list[Assessed | None] = [None] * shape[1]
+    if direction == "all" and settings.about.family == "combined":
+        is_same = all(np.array_equal(sigma, sigmas[0]) for sigma in sigmas)
+        sigma = sigmas[0] if is_same else np.stack([np.broadcast_to(one, shape[0]) for one in sigmas], axis=1)
+        with between(0.0, JOINT_TIME):
+            whole = _solve_together(replace(problem, sigma=sigma, series=None, guides=()), settings, timings)
+        joint = list(columns_of_joint(whole, shape))
+    parts = zip(problem.planes, sigmas, strict=True)
+    columns = [replace(problem, values=y, sigma=sigma, column_graphs=(), series=None) for y, sigma in parts]
+    with between(JOINT_TIME, 1.0):
+        return guided_series(columns, settings, timings, direction=direction, joint=joint)
+
+
 def _product(graph: Graph, path: Graph, k: int) -> Graph:
     """Return the product; the latest one of each column graph is cached with the graph unless it is large."""
     if graph.n * path.n > LARGEST_CACHED_PRODUCT:
@@ -254,7 +346,8 @@ def _solve_known_nodes(problem: Problem, known: np.ndarray, settings: Settings, 
         msg = "frame= and weights= do not go with missing values: the graph shrinks to the nodes that have them"
         raise InputError(msg)
     settings = settings if settings.groups is None else replace(settings, groups=settings.groups[known])
-    result = _solve_complete(problem.at_known_nodes(known), settings, timings)
+    part = problem.at_known_nodes(known)
+    result = (_solve_series if part.series else _solve_complete)(part, settings, timings)
     values = problem.values
     details = {**result.details, "missing": int((~known).sum()), "missing_policy": problem.missing}
     if values.ndim == 2 and (partly := int((~np.isnan(values[~known])).any(axis=1).sum())):
@@ -279,19 +372,21 @@ def _solve_complete(problem: Problem, settings: Settings, timings: dict[str, flo
     if is_estimated:
         with timed(timings, "sigma", 0.0, 0.02):
             problem = replace(problem, sigma=estimate_sigma(problem.graph, problem.values))
-        notes.append(
-            f"sigma was not given; estimated as {problem.sigma:.6g} from the finest scale (an upper estimate on rough signals)"
-        )
+        notes.append(_estimated_sigma(problem.sigma))
     if on_device(problem.values) and settings.method == "auto" and settings.nonnegative:
         msg = "{method='counts'}, which helps where values cannot be negative, is not used on a GPU; {pass cupy.asnumpy(noisy)} for it"
         notes.append(Sentence(msg))
-    estimates, details = FAMILIES[settings.about.family](problem, settings, timings)
-    result = _assembled(problem, estimates, details, settings, timings)
-    result = replace(result, details={**result.details, "sigma_estimated": is_estimated})
-    return _compared_with_noise(result, problem, notes)
+    family = denoise_guided if problem.guides else FAMILIES[settings.about.family]
+    estimates, details = family(problem, settings, timings)
+    result = assembled(problem, estimates, {**details, "sigma_estimated": is_estimated}, settings, timings)
+    return compared_with_noise(result, problem, notes)
 
 
-def _assembled(
+def _estimated_sigma(sigma: float) -> str:
+    return f"sigma was not given; estimated as {sigma:.6g} from the finest scale (an upper estimate on rough signals)"
+
+
+def assembled(
     problem: Problem, estimates: list[Assessed], details: dict[str, Any], settings: Settings, timings: dict[str, float]
 ) -> Denoised:
     """Return the result of all signals."""
@@ -328,7 +423,7 @@ def _thresholds_of(estimates: list[Assessed], is_single: bool) -> Any:
     return np.stack(thresholds, axis=1) if len({len(t) for t in thresholds}) == 1 else thresholds
 
 
-def _compared_with_noise(result: Denoised, problem: Problem, notes: list[str]) -> Denoised:
+def compared_with_noise(result: Denoised, problem: Problem, notes: list[str]) -> Denoised:
     """Return the result in which a signal whose risk exceeds that of doing nothing stays as it came."""
     values, noise = problem.values, problem.noise
     nothing = NoiseRisk.of(noise.total(len(values)), noise.fourth(len(values)))

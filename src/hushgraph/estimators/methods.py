@@ -29,8 +29,8 @@ class Method:
         What was done, for the reader of a report.
     is_scaled : bool
         Whether thresholds follow the local noise level of the coefficients.
-    takes_frame, takes_rule, takes_refine : bool
-        Whether the arguments `frame` and `weights`; `rule`, `beta`, `level` and `candidates`; `refine` have a meaning.
+    takes_frame, takes_rule, takes_refine, takes_guides : bool
+        Whether the arguments `frame` and `weights`; `rule`, `beta`, `level` and `candidates`; `refine`; `guides` have a meaning.
     refines_by_default : bool
         Whether there is a second stage unless `refine=False`.
     is_for_gpu, is_distributed : bool
@@ -49,6 +49,7 @@ class Method:
     takes_frame: bool = False
     takes_rule: bool = False
     takes_refine: bool = False
+    takes_guides: bool = False
     refines_by_default: bool = False
     is_for_gpu: bool = True
     is_distributed: bool = False
@@ -65,6 +66,7 @@ METHODS: dict[str, Method] = {
             title="Combined, best of all (default)",
             sentence="Many simple estimates were made (smoothing at several widths, wavelets, spikes, pieces) and combined so that the estimated error is smallest.",
             takes_refine=True,
+            takes_guides=True,
             refines_by_default=True,
             is_distributed=True,
             is_slow=True,
@@ -75,6 +77,7 @@ METHODS: dict[str, Method] = {
             title="Combined, quick (SURE-LET)",
             sentence="Simple estimates (smoothing at several widths, wavelets, spikes) were combined so that the estimated error is smallest.",
             takes_refine=True,
+            takes_guides=True,
             is_distributed=True,
         ),
         Method(
@@ -82,6 +85,7 @@ METHODS: dict[str, Method] = {
             family="counts",
             title="Empirical Bayes for counts",
             sentence="Each node was estimated from what the nodes around it say about counts like its own (empirical Bayes).",
+            takes_guides=True,
             is_for_gpu=False,
             is_slow=True,
         ),

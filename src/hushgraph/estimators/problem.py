@@ -10,17 +10,19 @@ from functools import cached_property
 from typing import Any, Literal, get_args
 
 import numpy as np
-from scipy.sparse.linalg import cg
 
 from hushgraph._arrays import namespace, on_device, placed_like
 from hushgraph._errors import InputError, Sentence
 from hushgraph._validation import LARGEST_FLOAT32, checked_sigma, choose
+from hushgraph.estimators.guides.reading import Guide
+from hushgraph.estimators.harmonic import harmonic_values
 from hushgraph.estimators.result import per_signal
 from hushgraph.graphs import Graph, Noisy, is_labelled
 from hushgraph.wavelets import Noise
 
 Missing = Literal["error", "drop", "fill"]
-ColumnTies = Literal["separate", "path"]
+Direction = Literal["all", "past"]  # by which maps of a series each one is guided
+ColumnTies = Literal["separate", "path", "series"]
 MISSING_HINT = Sentence("clean them, or see {missing='drop'} and 'fill'")
 COLUMN_WEIGHTS = (0.25, 4.0, 64.0)  # of the edges between neighbouring columns; columns="path" takes the mean of the three
 
@@ -29,7 +31,8 @@ COLUMN_WEIGHTS = (0.25, 4.0, 64.0)  # of the edges between neighbouring columns;
 class Problem:
     """Values (n,) or (n, m) on a graph, NaN where one is missing, and the noise they have; `sigma` is None until it is estimated.
 
-    `column_graphs` are the graphs that join the columns, each to be tried; none when each column stands for itself.
+    `column_graphs` are the graphs that join the columns, each to be tried; none when each column stands for itself. In a `series` each
+    column is guided by others too. `guides` are public maps without noise and gaps, on all nodes.
     """
 
     graph: Graph
@@ -37,12 +40,15 @@ class Problem:
     sigma: Any
     missing: Missing = "error"
     column_graphs: tuple[Graph, ...] = ()
+    series: Direction | None = None
+    guides: tuple[Guide, ...] = ()
 
     @classmethod
-    def of(cls, graph: Graph, noisy: Any, *, sigma: Any, missing: Missing, columns: ColumnTies | Graph | None) -> Problem:
+    def of(cls, graph: Graph, noisy: Any, *, sigma: Any, missing: Missing, columns: ColumnTies | Graph) -> Problem:
         """Return the problem of what the caller passes, or raise an InputError."""
         values, sigma = _values_and_sigma(graph, noisy, sigma, missing)
-        return cls(graph, values, sigma, missing, _column_graphs(columns, noisy, values))
+        graphs = _column_graphs(columns, values)
+        return cls(graph, values, sigma, missing, graphs, series="all" if columns == "series" and graphs else None)
 
     @cached_property
     def noise(self) -> Noise:
@@ -73,26 +79,26 @@ class Problem:
         """Return the problem on the subgraph of the nodes that have values."""
         sigma = self.sigma[known] if isinstance(self.sigma, np.ndarray) else self.sigma
         part = self.graph.cached("nodes with values", lambda: self.graph.subgraph(known), version=known.tobytes())
-        return replace(self, graph=part, values=self.values[known], sigma=sigma)
+        guides = tuple(replace(guide, values=guide.values[known]) for guide in self.guides)
+        return replace(self, graph=part, values=self.values[known], sigma=sigma, guides=guides)
 
     def on_product(self, product: Graph) -> Problem:
         """Return the problem of all columns as one signal on the product of the graph with one of the column graphs."""
         values = namespace(self.values).ascontiguousarray(self.values).ravel()
-        sigma = self.sigma.repeat(self.values.shape[1]) if np.ndim(self.sigma) else self.sigma
-        return replace(self, graph=product, values=values, sigma=sigma, column_graphs=())
+        sigma = self.sigma.repeat(self.values.shape[1]) if np.ndim(self.sigma) == 1 else self.sigma  # the same in all columns
+        sigma = sigma.ravel() if np.ndim(sigma) == 2 else sigma  # one for each value
+        return replace(self, graph=product, values=values, sigma=sigma, column_graphs=(), series=None, guides=())
 
     def completed(self, signal: np.ndarray, known: np.ndarray) -> np.ndarray:
         """Return the signal of the known nodes on all nodes: NaN elsewhere, or harmonic values with missing="fill"."""
         whole = np.full_like(self.values, np.nan)
         whole[known] = signal
         if self.missing == "fill":
-            whole[~known] = _harmonic(self.graph, whole, known)
+            whole[~known] = harmonic_values(self.graph, whole, known)
         return whole
 
 
-def _column_graphs(columns: ColumnTies | Graph | None, noisy: Any, values: np.ndarray) -> tuple[Graph, ...]:
-    if columns is None:
-        columns = "path" if isinstance(noisy, Noisy) and noisy.windows is not None else "separate"
+def _column_graphs(columns: ColumnTies | Graph, values: np.ndarray) -> tuple[Graph, ...]:
     m = values.shape[1] if values.ndim == 2 else 1
     if isinstance(columns, Graph):
         if values.ndim != 2 or columns.n != m:
@@ -124,19 +130,3 @@ def _values_and_sigma(graph: Graph, noisy: Any, sigma: Any, missing: Missing) ->
         msg = "{sigma} must be at most {:g} in size for a signal of float32; got {:g}; use float64, or rescale both"
         raise InputError(Sentence(msg, LARGEST_FLOAT32, np.max(sigma)))
     return values, sigma
-
-
-def _harmonic(graph: Graph, signal: np.ndarray, known: np.ndarray) -> np.ndarray:
-    """Return the values of the unknown nodes that solve L f = 0 there; components without any known node stay NaN."""
-    L = graph.laplacian()
-    reached = np.isin(graph.components, graph.components[known])
-    unknown = ~known & reached
-    filled = np.full((len(signal), *signal.shape[1:]), np.nan)
-    matrix, right = L[unknown][:, unknown], -(L[unknown][:, known] @ signal[known].astype(np.float64))
-    solved = [cg(matrix, b, rtol=1e-10) for b in right.reshape(len(right), -1).T] if unknown.any() else []
-    if any(info for _, info in solved):
-        msg = "the missing values could not be filled to 1e-10 (edge weights of very different size?); use {missing='drop'}"
-        raise InputError(Sentence(msg))
-    if solved:
-        filled[unknown] = np.stack([values for values, _ in solved], axis=1).reshape(right.shape)
-    return filled[~known]

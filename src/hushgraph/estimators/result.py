@@ -117,6 +117,8 @@ class Denoised:
         The labels of the graph.
     node_risk : NodeRisk, optional
         Terms of the risk per node, for `expected_error`.
+    draws : frozenset of str
+        Marks of the noisy maps that the result was made from, by which it is refused as a guide for one of them.
     """
 
     signal: Any = field(repr=False)
@@ -130,6 +132,7 @@ class Denoised:
     details: dict[str, Any] = field(repr=False)
     labels: np.ndarray | None = field(default=None, repr=False)
     node_risk: Any = field(default=None, repr=False)
+    draws: frozenset[str] = field(default=frozenset(), repr=False)
 
     def expected_error(self, *, hops: int = DEFAULT_HOPS) -> Any:
         """Return the expected error of each value (root mean square): SURE averaged over the nodes nearby.

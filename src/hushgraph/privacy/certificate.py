@@ -6,7 +6,6 @@ file names of the input, seeds.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import os
@@ -19,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy
-from numpy.typing import ArrayLike
 
 import hushgraph
+from hushgraph._arrays import values_digest
 from hushgraph._errors import InputError
 from hushgraph._validation import is_count, shown
 from hushgraph.privacy.guarantee import formal_statement, guarantee_in_words
@@ -142,12 +141,6 @@ def remarks_of(certificate: dict[str, Any]) -> list[str]:
         "The guarantee is for this release; all releases of the ledger's period together have what its budget says.",
         "No protection against whoever can time the computation or read the memory of the machine.",
     ]
-
-
-def values_digest(values: ArrayLike) -> str:
-    """Return the SHA-256 of noisy values: their shape as text, a line feed, and float64, little-endian, row by row."""
-    array = np.ascontiguousarray(values, dtype="<f8")
-    return hashlib.sha256("x".join(map(str, array.shape)).encode() + b"\n" + array.tobytes()).hexdigest()
 
 
 # ---- its file -----------------------------------------------------------------------------------------------------------

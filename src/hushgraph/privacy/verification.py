@@ -15,6 +15,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from hushgraph._arrays import values_digest
 from hushgraph._validation import shown
 from hushgraph.privacy.calibration import mechanism_sigma
 from hushgraph.privacy.certificate import (
@@ -28,7 +29,6 @@ from hushgraph.privacy.certificate import (
     remarks_of,
     stamped_certificate,
     statement_of,
-    values_digest,
     words_of,
 )
 from hushgraph.privacy.lattice import lattice_step

@@ -24,6 +24,7 @@ from hushgraph.estimators.baselines.chain_fused_lasso import (
     mean_over_orders,
 )
 from hushgraph.estimators.baselines.total_variation import Arcs, TotalVariation, minimise
+from hushgraph.estimators.guides.draws import draw_marks
 from hushgraph.estimators.result import Denoised, like_input
 from hushgraph.estimators.risk import EXACT, RiskSums, sure_of
 from hushgraph.graphs import Graph, Noisy, checked_graph, depth_first_order, refuse_release
@@ -347,6 +348,7 @@ def _result(
         timings={"total": time.perf_counter() - started},
         details=details,
         labels=graph.labels,
+        draws=draw_marks(observed.values),
     )
 
 

@@ -12,6 +12,9 @@ the estimate is the posterior mean m_i = E[f_i | y_i, mu_i], and with v_i the po
 
 A second pass adds features of m over the nearest nodes. There m_j depends on y_i through mu_j, which is taken out to first order:
 F2 = K m - diag(K G K_mu) (y - mu), G = dm/dmu and K_mu = dmu/dy.
+
+A guide g, a public map that does not share noise with y, is a column of the pilot, and g + 0.1 mean(g) and g + 0.5 mean(g) are two
+more covariates of the surroundings: nodes where the guide is large get their share of what is around them.
 """
 
 from __future__ import annotations
@@ -33,6 +36,7 @@ from hushgraph.wavelets import Noise
 
 LEAST_NODES, MOST_NODES = 100, 16_000
 REWEIGHTINGS = 2
+GUIDE_FLOORS = (0.1, 0.5)  # shares of its mean that are added to a guide
 RIDGE = 1e-7
 KNOTS = (0.05, 0.475, 0.9, 0.985)  # quantiles of mu
 EM_STEPS = 200
@@ -86,7 +90,9 @@ def obstacle_to_counts(graph: Graph) -> str | None:
     return None
 
 
-def counts_estimate(graph: Graph, y: np.ndarray, sigma: Any, *, coordinates: bool = True) -> CountsEstimate:
+def counts_estimate(
+    graph: Graph, y: np.ndarray, sigma: Any, *, coordinates: bool = True, guides: Any = None, passes: int = 2
+) -> CountsEstimate:
     """Return the leave-one-out empirical-Bayes estimate of a non-negative signal from y = f + N(0, sigma^2).
 
     Parameters
@@ -96,6 +102,10 @@ def counts_estimate(graph: Graph, y: np.ndarray, sigma: Any, *, coordinates: boo
     sigma : float or (n,) standard deviations of the noise
     coordinates : bool
         Use the places of the nodes, where the graph has them in the plane.
+    guides : (k, n) array, optional
+        Public maps that do not share noise with y; negative values count as 0.
+    passes : 1 or 2
+        One pass is twice as fast, and a little less good.
 
     Examples
     --------
@@ -108,21 +118,37 @@ def counts_estimate(graph: Graph, y: np.ndarray, sigma: Any, *, coordinates: boo
     >>> hg.snr(counts, estimate.signal) > hg.snr(counts, np.maximum(noisy, 0)) + 2
     True
     """
-    surroundings = node_surroundings(checked_graph(graph), coordinates=coordinates)
+    guides = _usable_guides(guides, checked_graph(graph).n)
+    surroundings = node_surroundings(graph, coordinates=coordinates)
+    if len(guides):
+        surroundings = surroundings.with_covariates(_guide_covariates(guides))
     y = np.ascontiguousarray(y, dtype=np.float64)
     spread = np.broadcast_to(np.asarray(checked_sigma(sigma, graph.n), dtype=np.float64), y.shape).copy()
     if graph.n == 0:
         return CountsEstimate(y, y, 0.0, 0, surroundings.coordinates)
     likelihood = likelihood_on(y, spread)
-    features = surroundings.features(y)
-    with nth(0, 2):
-        first = fit_pass(likelihood, features, START)
-    with nth(1, 2):
-        corrected = second_features(surroundings, likelihood, first)
-        last = fit_pass(likelihood, np.concatenate([features, corrected], axis=1), first.gamma)
+    features = np.concatenate([surroundings.features(y), guides.T], axis=1)
+    with nth(0, passes):
+        last = fit_pass(likelihood, features, START)
+    if passes == 2:
+        with nth(1, 2):
+            corrected = second_features(surroundings, likelihood, last)
+            last = fit_pass(likelihood, np.concatenate([features, corrected], axis=1), last.gamma)
     m, v = last.posterior(likelihood, last.mu)
     sure = block_sum((y - m) ** 2 - spread**2 + 2 * v)
     return CountsEstimate(m, v, float(sure), int(np.count_nonzero(last.coefficients)), surroundings.coordinates)
+
+
+def _usable_guides(guides: Any, n: int) -> np.ndarray:
+    """Return the guides (k, n) that can be covariates: not negative, and not constant."""
+    parts = np.maximum(np.zeros((0, n)) if guides is None else np.asarray(guides, dtype=np.float64), 0.0)
+    return parts[[bool(part.std() > 1e-9 * part.mean()) for part in parts]] if len(parts) else parts
+
+
+def _guide_covariates(guides: np.ndarray) -> np.ndarray:
+    """Return each guide, raised by two shares of its mean so that it is positive."""
+    means = guides.mean(axis=1, keepdims=True)
+    return np.stack([guides + share * means for share in GUIDE_FLOORS], axis=1).reshape(-1, guides.shape[1])
 
 
 # ---- the likelihood on a grid ------------------------------------------------------------------------------------
@@ -303,5 +329,6 @@ def second_features(surroundings: Surroundings, likelihood: Likelihood, fit: Pas
     m, _ = fit.posterior(likelihood, fit.mu)
     step = 0.02 * (fit.mu + fit.level)
     slope = (fit.posterior(likelihood, fit.mu + step)[0] - m) / step * (fit.mu > 0)
-    echo = surroundings.echoes(fit.coefficients[1:], slope)
+    n_features = len(surroundings.kernels) * len(surroundings.covariates)  # those of guides come after them, and do not follow y
+    echo = surroundings.echoes(fit.coefficients[1 : 1 + n_features], slope)
     return surroundings.features(m, surroundings.narrow) - echo * (likelihood.y - fit.mu)[:, None]

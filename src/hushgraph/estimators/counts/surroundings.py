@@ -13,7 +13,8 @@ hops; covariates also measure streets. Lengths are multiples of the median edge,
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -61,6 +62,12 @@ class Surroundings:
         chosen = tuple(range(len(self.kernels))) if chosen is None else chosen
         weighted = np.ascontiguousarray((self.covariates * values).T)
         return np.concatenate([(self.kernels[k] @ weighted) * self.gains[k].T for k in chosen], axis=1)
+
+    def with_covariates(self, covariates: np.ndarray) -> Surroundings:
+        """Return the surroundings with more covariates (c, n), positive and not constant; those of the streets come first."""
+        more = covariates / covariates.mean(axis=1, keepdims=True)
+        gains = np.concatenate([self.gains, _gains(self.kernels, more)], axis=1)
+        return replace(self, covariates=np.concatenate([self.covariates, more]), gains=gains)
 
     def echoes(self, coefficients: np.ndarray, slope: np.ndarray) -> np.ndarray:
         """Return diag(K diag(slope) K_mu) for each narrow feature's K, (n, columns), with K_mu the sum of features times coefficients.
@@ -131,11 +138,15 @@ def _assembled(
 ) -> Surroundings:
     """Return the surroundings of these kernels and covariates."""
     a = np.array([part / max(part.mean(), 1e-300) if len(part) else part for part in covariates])
-    sums = [np.ascontiguousarray((K @ (a**2).T).T) for K in kernels]
-    gains = np.array([np.divide(a, total, out=np.zeros_like(a), where=total > 0) for total in sums])
     nearby = sparse.csr_array(sum(kernels[k] for k in narrow))
     nearby.sort_indices()
-    return Surroundings(tuple(kernels), a, gains, narrow, nearby, coordinates)
+    return Surroundings(tuple(kernels), a, _gains(kernels, a), narrow, nearby, coordinates)
+
+
+def _gains(kernels: Sequence[sparse.csr_array], a: np.ndarray) -> np.ndarray:
+    """Return a / K(a^2) for each kernel and covariate, (K, C, n), and 0 where that denominator is 0."""
+    sums = [np.ascontiguousarray((K @ (a**2).T).T) for K in kernels]
+    return np.array([np.divide(a, total, out=np.zeros_like(a), where=total > 0) for total in sums])
 
 
 # ---- covariates --------------------------------------------------------------------------------------------------

@@ -78,6 +78,17 @@ class Candidates(ABC):
 
 
 @dataclass(frozen=True, eq=False)
+class KnownDerivatives(Candidates):
+    """Columns with known derivatives along the kept probes, (k, probes, n)."""
+
+    derivatives: np.ndarray = field(repr=False)
+
+    def add_jvp(self, weights: np.ndarray, derivative: Derivative) -> None:
+        """Add the weighted derivatives."""
+        derivative.nodes = derivative.nodes + sum_of_rows(weights, self.derivatives)
+
+
+@dataclass(frozen=True, eq=False)
 class Columns:
     """The columns of several groups, one after the other.
 

@@ -14,11 +14,15 @@ from hushgraph.wavelets import Noise
 
 @dataclass(frozen=True, eq=False)
 class Observation:
-    """One noisy signal (n,) with the filters of its graph. What several groups of candidates need is computed once."""
+    """One noisy signal (n,) with the filters of its graph. What several groups of candidates need is computed once.
+
+    `prediction` is what guides say about the signal, for local regression on it; it was taken off `y` already.
+    """
 
     filters: Filters
     y: np.ndarray
     noise: Noise
+    prediction: np.ndarray | None = None
 
     @property
     def graph(self) -> Graph:

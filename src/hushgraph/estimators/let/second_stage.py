@@ -8,13 +8,13 @@ through both stages: with p's derivative along the probes at hand, theirs follow
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import numpy as np
 
 from hushgraph._progress import reached
-from hushgraph.core import block_sum, sum_of_rows
-from hushgraph.estimators.let.columns import Candidates, Columns, Derivative
+from hushgraph.core import block_sum
+from hushgraph.estimators.let.columns import Columns, KnownDerivatives
 from hushgraph.estimators.let.combination import Combination, LetProblem, averaged, fit
 from hushgraph.estimators.let.filters import Filters
 from hushgraph.estimators.let.observation import Observation
@@ -25,17 +25,6 @@ OUTLIERS = (2.5, 3.5)  # thresholds, in noise levels
 ENOUGH = 8  # probes from which the known divergence of p corrects that of the others
 
 
-@dataclass(frozen=True, eq=False)
-class SecondStage(Candidates):
-    """Columns with known derivatives along the kept probes, (k, probes, n)."""
-
-    derivatives: np.ndarray = field(repr=False)
-
-    def add_jvp(self, weights: np.ndarray, derivative: Derivative) -> None:
-        """Add the weighted derivatives."""
-        derivative.nodes = derivative.nodes + sum_of_rows(weights, self.derivatives)
-
-
 def refine(observation: Observation, first: Combination) -> Combination:
     """Return the combination of the second-stage columns; the weights of the first stage are held fixed."""
     stages = [*_wiener(observation, first.signal, first.jvp), *_pointwise(observation, first.signal, first.jvp)]
@@ -44,7 +33,7 @@ def refine(observation: Observation, first: Combination) -> Combination:
     derivatives = np.stack([first.jvp, *(change for _, change in stages)])
     spent = first.optimism / (2 * observation.noise.mean(observation.graph.n))
     divergence, alike = _divergences(observation, derivatives, first.divergence)
-    whole = SecondStage(names, values, divergence, derivatives, tuned=spent * alike)
+    whole = KnownDerivatives(names, values, divergence, derivatives, tuned=spent * alike)
     columns = Columns(observation.filters, {"all": whole})
     problem = replace(LetProblem.of(columns, observation), places={"first": np.arange(1), "second": np.arange(1, len(names))})
     fits = fit(problem, {"first": ("first",), "both": ("first", "second")}, largest=1.0)

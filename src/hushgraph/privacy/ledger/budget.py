@@ -31,10 +31,11 @@ from typing import Any
 
 import numpy as np
 
+from hushgraph._arrays import values_digest
 from hushgraph._errors import InputError, InputTypeError, Reference, Sentence
 from hushgraph._validation import checked_number, checked_sigma, shown
 from hushgraph.privacy.calibration import checked_delta, composed_delta
-from hushgraph.privacy.certificate import stamped_certificate, values_digest
+from hushgraph.privacy.certificate import stamped_certificate
 from hushgraph.privacy.guarantee import checked_guarantee
 from hushgraph.privacy.ledger.chain import (
     FORMAT,

@@ -1,0 +1,1 @@
+"""Guides: public maps that do not share noise with a signal, and make its denoised map better."""

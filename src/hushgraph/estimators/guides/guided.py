@@ -1,0 +1,208 @@
+"""Guided estimates: what guides say about a signal, in three ways, averaged with the estimate without guides by SURE.
+
+    linear     y less a linear prediction is denoised on the graph, with local regression on the prediction among the candidates
+    bent       y less a prediction with kinks is denoised on the graph whose edges are weak where the prediction jumps
+    counts     for values that cannot be negative: empirical Bayes with the guides and the prediction as covariates
+
+A prediction depends on y through its few coefficients alone, which are charged for, so that SURE of each estimate is that of the part
+that is denoised. Which of them helps differs from signal to signal, by many decibels; SURE sees it. Where no term of a prediction is
+worth its cost, the result is that without guides, bit by bit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from hushgraph._errors import InputError
+from hushgraph._progress import between, nth, timed
+from hushgraph.core import block_dots, sum_of_rows
+from hushgraph.estimators.combined import Plan, combination_of, denoise_combined
+from hushgraph.estimators.counts.empirical_bayes import obstacle_to_counts
+from hushgraph.estimators.counts.method import assessed_counts, denoise_counts, estimate_counts
+from hushgraph.estimators.guides.blending import blend_weights
+from hushgraph.estimators.guides.prediction import Prediction, predict
+from hushgraph.estimators.guides.reading import Guide
+from hushgraph.estimators.let.filters import Filters
+from hushgraph.estimators.problem import Problem
+from hushgraph.estimators.risk import Assessed, average
+from hushgraph.estimators.settings import Settings
+from hushgraph.graphs import Graph
+
+ALONE_TIME = 0.4  # share of the time that the estimate without guides takes, roughly
+WEAKEST_EDGE = 0.05  # of its weight, across the largest jumps of a prediction
+MOST_COVARIATES = 3  # guides that are covariates of `counts` by themselves
+# By the name of the estimate that guided ones are compared with: the weights where risks say nothing, up to a factor, and how many
+# noise variances of risk a weight must save to move away from them. Maps of a series may be nearly empty, and their risks then say little.
+PRIORS = {
+    "alone": ({"alone": 3.0, "counts": 3.0, "linear": 1.0, "bent": 1.0}, 30.0),
+    "joint": ({"joint": 5.0, "counts": 2.0, "linear": 1.0, "bent": 1.0}, 200.0),
+}
+SAME = 1e-9  # a correlation this close to 1 is that of a map with itself
+
+
+@dataclass(frozen=True, eq=False)
+class Expert:
+    """One of the estimates that are averaged."""
+
+    name: str
+    estimate: Assessed
+
+
+def denoise_guided(problem: Problem, settings: Settings, timings: dict[str, float]) -> tuple[list[Assessed], dict[str, Any]]:
+    """Return the guided estimate of every signal, and details of all of them."""
+    family = denoise_counts if settings.about.family == "counts" else denoise_combined
+    with between(0.0, ALONE_TIME):
+        alone, details = family(replace(problem, guides=()), settings, timings)
+    estimates = []
+    for k, (y, estimate) in enumerate(zip(problem.planes.astype(np.float64, copy=False), alone, strict=True)):
+        _refuse_same_draw(problem.guides, estimate)
+        with between(ALONE_TIME, 1.0), nth(k, len(alone)):
+            estimates.append(guided_estimate(problem, settings, y, Expert("alone", estimate), timings))
+    return estimates, details
+
+
+def guided_estimate(problem: Problem, settings: Settings, y: np.ndarray, base: Expert, timings: dict[str, float]) -> Assessed:
+    """Return the average of the estimate without guides and the guided ones by their risks; `base` is the former."""
+    without = base.estimate
+    with timed(timings, "guides", 0.0, 1.0):
+        values, variance = [guide.values for guide in problem.guides], problem.noise.mean(len(y))
+        linear, bent = (predict(y, values, variance, kinks=kinks) for kinks in (False, True))
+        experts = [base, *_experts(problem, settings, y, linear, bent, timings)]
+        if len(experts) == 1:
+            return replace(without, account={**without.account, "guides": _accounts(problem.guides, linear.gains, 0.0)})
+        estimate, weights = blended(y, problem, experts)
+    removed = 1 - max(estimate.risk, 0.0) / without.risk if without.risk > 0 else 0.0
+    account = {
+        **without.account,
+        "guides": _accounts(problem.guides, np.maximum(linear.gains, bent.gains), max(removed, 0.0)),
+        "experts": {expert.name: float(weight) for expert, weight in zip(experts, weights, strict=True)},
+    }
+    return replace(estimate, account=account)
+
+
+# ---- the guided estimates ------------------------------------------------------------------------------------------
+
+
+def _experts(
+    problem: Problem, settings: Settings, y: np.ndarray, linear: Prediction, bent: Prediction, timings: dict[str, float]
+) -> list[Expert]:
+    """Return the estimates that use a prediction, as far as there is one."""
+    graph, noise, experts = problem.graph, problem.noise, []
+    if settings.about.family == "combined":
+        plan = Plan.of(graph.n, settings)
+        probes: dict[str, Any] = {"n_probes": settings.n_probes, "law": settings.law, "seed": settings.seed, "like": y}
+        if linear.n_terms:
+            local = replace(plan, sets={name: (*groups, "local") for name, groups in plan.sets.items()})
+            estimate = combination_of(Filters.of(graph, noise, **probes), y, noise, local, timings, prediction=linear.signal)
+            experts.append(Expert("linear", _charged(estimate, linear, problem)))
+        if bent.n_terms:
+            filters = Filters.of(reweighted(graph, bent.signal), noise, **probes)
+            estimate = combination_of(filters, y, noise, plan, timings, prediction=bent.signal)
+            experts.append(Expert("bent", _charged(estimate, bent, problem)))
+    wants_counts = settings.method == "counts" or (settings.method == "auto" and settings.nonnegative)
+    if wants_counts and bent.n_terms and obstacle_to_counts(graph) is None:
+        covariates = np.stack([*(problem.guides[k].values for k in bent.chosen[:MOST_COVARIATES]), bent.signal])
+        counts = estimate_counts(graph, y, noise, timings, guides=covariates)
+        experts.append(Expert("counts", _charged(assessed_counts(y, noise, counts, {}), bent, problem)))
+    return experts
+
+
+def _charged(estimate: Assessed, prediction: Prediction, problem: Problem) -> Assessed:
+    """Return the estimate with the risk that the coefficients of a prediction add."""
+    return replace(estimate, risk=estimate.risk + 2 * problem.noise.mean(problem.graph.n) * prediction.cost)
+
+
+def reweighted(graph: Graph, prediction: np.ndarray) -> Graph:
+    """Return the graph with edges that are weak where the prediction jumps.
+
+    The factor of an edge is exp(-d^2 / 2 m), d the difference of the prediction along it and m the mean of d^2 over all edges.
+    """
+    adjacency = graph.adjacency
+    rows = np.repeat(np.arange(graph.n), np.diff(adjacency.indptr))
+    square = (prediction[rows] - prediction[adjacency.indices]) ** 2
+    mean = float(square.mean()) if len(square) else 0.0
+    factor = np.maximum(np.exp(-square / (2 * mean)), WEAKEST_EDGE) if mean > 0 else np.ones(len(square))
+    return Graph.from_scipy(sparse.csr_array((adjacency.data * factor, adjacency.indices, adjacency.indptr), shape=adjacency.shape))
+
+
+# ---- their average -------------------------------------------------------------------------------------------------
+
+
+def blended(y: np.ndarray, problem: Problem, experts: list[Expert]) -> tuple[Assessed, np.ndarray]:
+    """Return the average of the estimates with the least risk, and the weights."""
+    parts, noise = [expert.estimate for expert in experts], problem.noise
+    wishes, caution = PRIORS[experts[0].name]
+    prior = np.array([wishes[expert.name] for expert in experts])
+    signals, risks = np.stack([part.signal for part in parts]), np.array([part.risk for part in parts], dtype=np.float64)
+    apart = signals - signals[0]
+    products = np.array([block_dots(apart, np.broadcast_to(row, apart.shape)) for row in apart])
+    square = np.diag(products)
+    distances = np.maximum(square[:, None] + square - products - products.T, 0.0)
+    weights = blend_weights(risks, distances, prior / prior.sum(), caution * noise.mean(len(y)))
+    mean = average(y, signals, risks, [part.risk_se for part in parts], noise, weights)
+    variance, is_posterior = _variance(parts, weights, mean.signal)
+    estimate = Assessed(
+        signal=mean.signal,
+        risk=mean.risk,
+        risk_se=mean.risk_se,
+        probe_se=float(weights @ [part.probe_se for part in parts]),
+        sure=sum_of_rows(weights, np.stack([part.sure for part in parts])) + mean.gain,
+        variance=variance,
+        is_posterior=is_posterior,
+        account={},
+    )
+    return estimate, weights
+
+
+def _variance(parts: list[Assessed], weights: np.ndarray, signal: np.ndarray) -> tuple[np.ndarray, bool]:
+    """Return the variance per node of an average, and whether it is that of a posterior: if most of the average has one.
+
+    Then it is E[(fhat - f)^2 | y], averaged over the posteriors: the variance of each, and the squared distance from its mean.
+    """
+    shares = np.array([weight * part.is_posterior for weight, part in zip(weights, parts, strict=True)])
+    if shares.sum() < 0.5:
+        return sum_of_rows(weights, np.stack([part.variance for part in parts])), False
+    return sum_of_rows(shares / shares.sum(), np.stack([part.variance + (part.signal - signal) ** 2 for part in parts])), True
+
+
+# ---- words and checks ----------------------------------------------------------------------------------------------
+
+
+def _accounts(guides: tuple[Guide, ...], gains: np.ndarray, removed: float) -> dict[str, dict[str, Any]]:
+    """Return for each guide the share of the risk that it removed, in words too, and what identifies it."""
+    total = float(gains.sum())
+    accounts = {}
+    for guide, gain in zip(guides, gains.tolist(), strict=True):
+        share = removed * gain / total if total > 0 else 0.0
+        if gain == 0:
+            words = "says nothing about this signal, and was left out"
+        elif share < 0.005:
+            words = "hardly helped"
+        else:
+            words = f"removed {share:.0%} of the squared error that was left without guides"
+        accounts[guide.name] = {
+            "risk_removed": share,
+            "in_words": words,
+            "made_from": guide.made_from,
+            "sha256": list(guide.digests),
+        }
+    return accounts
+
+
+def _refuse_same_draw(guides: tuple[Guide, ...], alone: Assessed) -> None:
+    """Refuse a guide that is the denoised map of the very signal: it holds the same noise."""
+    for shown in (alone.signal, np.maximum(alone.signal, 0.0), np.rint(np.maximum(alone.signal, 0.0))):
+        rest = shown - shown.mean()
+        for guide in guides:
+            other = guide.values - guide.values.mean()
+            size = np.sqrt((rest @ rest) * (other @ other))
+            if size > 0 and rest @ other > (1 - SAME) * size:
+                msg = (
+                    f"the guide {guide.name!r} is the denoised map of these very values: it holds their noise and would be believed where "
+                    "it repeats the noise; pass maps of other days, places or kinds"
+                )
+                raise InputError(msg)

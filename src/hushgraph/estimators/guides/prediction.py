@@ -1,0 +1,122 @@
+"""What the guides say about a signal: least squares on the guides, and on kinks of them, one term after the other.
+
+The terms of a guide g, scaled to mean 0 and standard deviation 1, are g itself and (g - q)_+ at some of its quantiles q: a line with
+kinks fits any relation that rises and falls a few times. A term is taken as long as it lowers the sum of squares by more than
+`PENALTY` log(number of terms) times the variance of what is left, so that guides which say nothing are left out. A prediction
+depends on the noise through its few coefficients alone; `cost` is what they and the choice of the terms cost, in degrees of freedom.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy import linalg
+
+from hushgraph.core import block_products_of
+from hushgraph.estimators.let.combination import FREEDOM
+
+KINKS = (0.1, 0.3, 0.5, 0.7, 0.9, 0.97, 0.99)  # quantiles of a guide
+PENALTY = 2.0
+COLLINEAR = 1e-8  # terms with less of their square left by the terms before them
+
+
+@dataclass(frozen=True, eq=False)
+class Prediction:
+    """A prediction of the signal (n,), and how many squares each guide takes off its residual, in the order of the guides.
+
+    `cost` is in degrees of freedom. Without any term the prediction is the mean.
+    """
+
+    signal: np.ndarray = field(repr=False)
+    gains: np.ndarray
+    n_terms: int
+    cost: float
+
+    @property
+    def chosen(self) -> list[int]:
+        """Numbers of the guides in use, the most useful first."""
+        return [int(k) for k in np.argsort(-self.gains, kind="stable") if self.gains[k] > 0]
+
+
+def predict(y: np.ndarray, guides: Sequence[np.ndarray], variance: float, *, kinks: bool) -> Prediction:
+    """Return the prediction of the noisy signal y, whose noise has this mean variance, from guides (n,) without gaps.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> guide, other = rng.normal(size=(2, 1000))
+    >>> prediction = predict(np.abs(guide) + 0.1 * rng.normal(size=1000), [guide, other], 0.01, kinks=True)
+    >>> prediction.chosen, bool(np.corrcoef(prediction.signal, np.abs(guide))[0, 1] > 0.99)
+    ([0], True)
+    """
+    terms = [term for number, guide in enumerate(guides) for term in _terms_of(number, guide, kinks=kinks)]
+    n = len(y)
+
+    def rows(nodes: slice) -> tuple[np.ndarray, None]:
+        return np.stack([np.ones(len(y[nodes])), *(term.values(guides, nodes) for term in terms), y[nodes]]), None
+
+    products = block_products_of(n, rows)
+    chosen, gains = _chosen_terms(products, n, variance)
+    members = [0, *chosen]
+    coefficients = linalg.solve(products[np.ix_(members, members)], products[members, -1], assume_a="pos")
+    signal = np.full(n, coefficients[0])
+    of_guide = np.zeros(len(guides))
+    for place, coefficient in zip(chosen, coefficients[1:], strict=True):
+        signal += coefficient * terms[place - 1].values(guides, slice(None))
+        of_guide[terms[place - 1].guide] += gains[place]
+    return Prediction(signal, of_guide, len(chosen), len(chosen) * max(FREEDOM, float(np.log(max(len(terms), 1)))))
+
+
+@dataclass(frozen=True)
+class _Term:
+    """One guide, shifted, scaled, and cut at 0 where it is a kink."""
+
+    guide: int
+    shift: float
+    scale: float
+    is_kink: bool
+
+    def values(self, guides: Sequence[np.ndarray], nodes: slice) -> np.ndarray:
+        """Return the term at the nodes."""
+        scaled = (guides[self.guide][nodes] - self.shift) * self.scale
+        return np.maximum(scaled, 0.0) if self.is_kink else scaled
+
+
+def _terms_of(number: int, guide: np.ndarray, *, kinks: bool) -> list[_Term]:
+    """Return the terms of one guide; a constant guide has none."""
+    mean, spread = float(guide.mean()), float(guide.std())
+    if not spread > 1e-12 * max(abs(mean), 1e-300):
+        return []
+    places = np.unique(np.quantile(guide, KINKS)).tolist() if kinks else []
+    return [_Term(number, mean, 1 / spread, False), *(_Term(number, place, 1 / spread, True) for place in places)]
+
+
+def _chosen_terms(products: np.ndarray, n: int, variance: float) -> tuple[list[int], np.ndarray]:
+    """Return the terms that are taken, in order, and the squares that each takes off the residual.
+
+    Row 0 of the products is the constant, which is always in; the last row is y.
+    """
+    left = products.copy()
+    size, gains = np.diag(products).copy(), np.zeros(len(products))
+    chosen: list[int] = []
+    _eliminate(left, 0)
+    while True:
+        rest = np.diag(left)[:-1]
+        usable = rest > COLLINEAR * size[:-1]
+        usable[[0, *chosen]] = False
+        if not usable.any():
+            return chosen, gains
+        lowered = np.where(usable, left[:-1, -1] ** 2 / np.where(usable, rest, 1.0), 0.0)
+        best = int(np.argmax(lowered))
+        if lowered[best] <= PENALTY * np.log(max(int(usable.sum()), 3)) * max(variance, left[-1, -1] / n):
+            return chosen, gains
+        gains[best] = lowered[best]
+        chosen.append(best)
+        _eliminate(left, best)
+
+
+def _eliminate(products: np.ndarray, row: int) -> None:
+    """Take out of all vectors what they share with one of them, in place."""
+    products -= np.outer(products[:, row], products[row]) / products[row, row]

@@ -1,0 +1,228 @@
+"""Guides as callers pass them: arrays, tables, dicts, noisy maps, releases and results, alone or in lists.
+
+Noisy maps of one kind are combined by inverse variance, so that twelve months act as a year. Maps of one kind stand in one list, or
+under one name of a dict; releases of different data sets are different kinds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from hushgraph._arrays import on_device, values_digest
+from hushgraph._errors import InputError, InputTypeError, Sentence
+from hushgraph._validation import shown
+from hushgraph.estimators.guides.draws import draw_marks
+from hushgraph.estimators.harmonic import harmonic_values
+from hushgraph.estimators.result import Denoised
+from hushgraph.graphs import Graph, Noisy, is_labelled, labels_and_values, node_names
+
+MOST_GUIDES = 100
+FILL_ACCURACY = 1e-4
+SAME_DRAW = (
+    "the guide {} holds the noise of the values that are to be denoised: it is the same map, or was made from it. Guides must not "
+    "share noise with them; pass maps of other days, places or kinds"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Guide:
+    """A public map on all nodes, without gaps, that helps to denoise another.
+
+    Parameters
+    ----------
+    name : str
+        What the map is called.
+    values : (n,) array
+        The map.
+    sigma : float, optional
+        The noise of the map, as long as it was not removed.
+    made_from : str
+        What it was made from, in words.
+    digests : tuple of str
+        SHA-256 of each map that was given.
+    draws : frozenset of str
+        Marks of the noisy maps that it depends on.
+    """
+
+    name: str
+    values: np.ndarray = field(repr=False)
+    sigma: float | None = None
+    made_from: str = "a public map"
+    digests: tuple[str, ...] = ()
+    draws: frozenset[str] = frozenset()
+
+
+def read_guides(graph: Graph, guides: Any, draws: frozenset[str] = frozenset()) -> list[Guide]:
+    """Return the guides that a caller passes, or raise an InputError; those with a sigma are still noisy.
+
+    Parameters
+    ----------
+    graph : Graph
+        The graph of the signal.
+    guides : array, table, mapping, Noisy, Denoised, or a list of these
+        As in `denoise`.
+    draws : frozenset of str
+        Marks of the signal that is to be denoised; a guide with one of them is refused.
+
+    Returns
+    -------
+    list of Guide
+        One for each kind of map.
+    """
+    maps = list(_maps(graph, guides, "guide"))
+    for one in maps:
+        if one.draws & draws:
+            raise InputError(Sentence(SAME_DRAW, repr(one.name)))
+    whole = _numbered(_combined(maps))
+    if len(whole) > MOST_GUIDES:
+        msg = f"at most {MOST_GUIDES} guides can be weighed against each other; got {len(whole)}: pass the most useful ones"
+        raise InputError(msg)
+    return whole
+
+
+# ---- from what is passed to maps -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class _GivenMap:
+    """One map (n,) as it was given; noisy maps of the same `kind` are combined."""
+
+    name: str
+    values: np.ndarray
+    draws: frozenset[str]
+    sigma: float | None = None
+    kind: tuple = ()
+    made_from: str = "a public map"
+
+
+def _maps(graph: Graph, given: Any, name: str) -> Iterator[_GivenMap]:
+    """Yield every map of what was given under this name."""
+    if isinstance(given, Noisy):
+        yield from _noisy_maps(graph, given, name)
+    elif isinstance(given, Denoised):
+        label = "denoised map" if name == "guide" else name
+        for one in _plain_maps(graph, given.on_host().signal, label):
+            yield _GivenMap(one.name, one.values, one.draws | given.draws, made_from="a denoised map")
+    elif isinstance(given, Mapping) and not all(np.ndim(value) == 0 and not _is_map(value) for value in given.values()):
+        for key, value in given.items():
+            yield from _maps(graph, value, str(key))
+    elif isinstance(given, list | tuple) and any(_is_map(one) for one in given):
+        for one in given:
+            yield from _maps(graph, one, name)
+    else:
+        yield from _plain_maps(graph, given, name)
+
+
+def _is_map(value: Any) -> bool:
+    """Return whether a value is a whole map, and no number of one."""
+    return isinstance(value, Noisy | Denoised | Mapping) or is_labelled(value) or np.ndim(value) > 0
+
+
+def _noisy_maps(graph: Graph, noisy: Noisy, name: str) -> Iterator[_GivenMap]:
+    """Yield the columns of a noisy map, each with the noise level."""
+    values, sigma = noisy.opened(graph)
+    dataset = getattr(noisy, "dataset", None)
+    title = (dataset or {"release": "earlier release"}.get(noisy.kind, "noisy map")) if name == "guide" else name
+    for column in np.asarray(values, dtype=np.float64).reshape(graph.n, -1).T:
+        yield _GivenMap(title, column, draw_marks(column), sigma, (name, noisy.kind, dataset), noisy.kind)
+
+
+def _plain_maps(graph: Graph, given: Any, name: str) -> Iterator[_GivenMap]:
+    """Yield the columns of an array or a table; values that are missing are NaN."""
+    if given is None or isinstance(given, str):
+        expected = "an array, a table, a dict of name to map, a Noisy map, a Release, a Denoised result, or a list of these"
+        raise InputTypeError.about(argument="guides", expected=expected, got=shown(given))
+    if on_device(given):
+        msg = "guides are used on the CPU only: {pass cupy.asnumpy(guide)}"
+        raise InputError(Sentence(msg))
+    values = graph.aligned(name, _with_gaps(graph, name, given) if is_labelled(given) else given, missing_ok=True)
+    columns = values.astype(np.float64).reshape(graph.n, -1).T
+    for column, title in zip(columns, _titles(given, name, len(columns)), strict=True):
+        yield _GivenMap(title, column, draw_marks(column))
+
+
+def _with_gaps(graph: Graph, name: str, given: Any) -> Any:
+    """Return labelled values in node order, with NaN for nodes that have no row; other labels than the graph's are an error."""
+    labels, values = labels_and_values(name, given)
+    if labels is None:
+        return values
+    nodes, known = node_names(graph), set(labels)
+    absent = [node for node in nodes if node not in known]
+    if not absent or len(known) < len(labels):
+        return given  # complete, or with labels given twice, which `aligned` refuses
+    foreign = len(known - set(nodes))
+    if foreign:
+        msg = f"{foreign:,} of the {len(labels):,} labels of {name} are no nodes of the graph; keep the rows of its nodes only"
+        raise InputError(msg)
+    values = np.asarray(values, dtype=np.float64)
+    place = {label: row for row, label in enumerate(labels)}
+    rows = np.array([place.get(node, -1) for node in nodes])
+    gaps = np.full((len(nodes), *values.shape[1:]), np.nan)
+    gaps[rows >= 0] = values[rows[rows >= 0]]
+    return gaps
+
+
+def _titles(given: Any, name: str, count: int) -> list[str]:
+    """Return the names of the columns: those of a table, else the name with a number."""
+    columns = getattr(given, "columns", None)
+    if columns is not None and len(columns) == count:
+        return [str(column) for column in columns]
+    own = getattr(given, "name", None)
+    title = own if name == "guide" and isinstance(own, str) and own else name
+    return [title] if count == 1 else [f"{title} {k + 1}" for k in range(count)]
+
+
+# ---- from maps to guides -------------------------------------------------------------------------------------------
+
+
+def _combined(maps: list[_GivenMap]) -> Iterator[tuple[_GivenMap, tuple[str, ...], int]]:
+    """Yield every map, the noisy ones of one kind as one, with the digests and the number of maps it is made of."""
+    kinds: dict[tuple, list[_GivenMap]] = {}
+    for k, one in enumerate(maps):
+        kinds.setdefault(one.kind if one.sigma is not None else (k,), []).append(one)
+    for members in kinds.values():
+        first, digests = members[0], tuple(values_digest(one.values) for one in members)
+        if len(members) == 1 or first.sigma is None:
+            yield first, digests, 1
+            continue
+        precision = np.array([1 / float(one.sigma or 1.0) ** 2 for one in members])
+        mean = sum(weight * one.values for weight, one in zip(precision / precision.sum(), members, strict=True))
+        draws = frozenset().union(*(one.draws for one in members))
+        yield (
+            _GivenMap(first.name, np.asarray(mean), draws, float(precision.sum() ** -0.5), first.kind, first.made_from),
+            digests,
+            len(members),
+        )
+
+
+def _numbered(parts: Iterator[tuple[_GivenMap, tuple[str, ...], int]]) -> list[Guide]:
+    """Return the guides, with names that are all different."""
+    guides: list[Guide] = []
+    names: dict[str, int] = {}
+    for one, digests, count in parts:
+        title = f"{count} {one.name}s" if count > 1 and one.name in ("earlier release", "noisy map") else one.name
+        names[title] = names.get(title, 0) + 1
+        name = title if names[title] == 1 else f"{title} {names[title]}"
+        words = one.made_from
+        if one.sigma is not None:
+            many = f"{count} noisy maps, combined" if count > 1 else "a noisy map"
+            words = f"{many} (noise {one.sigma:.4g}) and denoised"
+        guides.append(Guide(name, one.values, one.sigma, words, digests, one.draws))
+    return guides
+
+
+def filled(graph: Graph, values: np.ndarray, name: str) -> np.ndarray:
+    """Return the map with harmonic values where it has gaps, and its mean in components without any value."""
+    known = ~np.isnan(values)
+    if known.all():
+        return values
+    if not known.any():
+        msg = f"the guide {name!r} has no value at any node; leave it out"
+        raise InputError(msg)
+    whole = values.copy()
+    whole[~known] = harmonic_values(graph, values, known, accuracy=FILL_ACCURACY)
+    return np.where(np.isnan(whole), whole[known].mean(), whole)
