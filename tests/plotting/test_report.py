@@ -5,6 +5,7 @@ import hashlib
 import json
 import re
 import zlib
+from dataclasses import replace
 from html.parser import HTMLParser
 from importlib.resources import files
 from itertools import pairwise
@@ -399,6 +400,109 @@ def test_windows_of_a_release_can_be_chosen(tmp_path):
     assert page.elements.count("option") == 3
     assert "8 to 16" in page.text
     assert len(data_of(html)["columns"]) == 3
+
+
+# ---- guides -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def guided(city):
+    graph, noisy, _ = city
+    rng = np.random.default_rng(5)
+    similar = hg.hotspot_counts(graph, total=6000) + rng.normal(0, 0.5, graph.n)
+    return hg.denoise(graph, noisy, nonnegative=True, guides={"pickups 2025": similar, "weather": rng.normal(0, 1, graph.n)})
+
+
+def section(html: str, title: str) -> str:
+    return Page(re.search(rf"<section><h2>{title}</h2>.*?</section>", html, re.DOTALL)[0]).text
+
+
+def test_guides_are_shown_with_what_they_removed(city, guided, tmp_path):
+    graph, noisy, alone = city
+    html = written(tmp_path, graph, noisy, guided)
+    text, accounts = section(html, "Guides"), guided.details["guides"]
+    share = accounts["pickups 2025"]["risk_removed"]
+    assert share > 0.1
+    assert accounts["weather"]["risk_removed"] < 0.005
+    for words in (f"The guides removed {sum(a['risk_removed'] for a in accounts.values()):.0%} of the squared error that was left without them.",
+                  f"pickups 2025 a public map {share:.0%}", "The result is the average of these estimates"):  # fmt: skip
+        assert words in text, words
+    assert text.endswith("weather.") or "weather." in text
+    assert f"pickups 2025: {accounts['pickups 2025']['sha256'][0][:16]}" in Page(html).text
+    assert "noisy values and the guides" in Page(html).text
+    assert "<h2>Guides</h2>" not in written(tmp_path, graph, noisy, alone)
+
+
+def test_guides_that_do_not_help_are_said_not_to(city, tmp_path):
+    graph, noisy, _ = city
+    result = hg.denoise(graph, noisy, method="let", guides={"weather": np.random.default_rng(1).normal(0, 1, graph.n)})
+    text = section(written(tmp_path, graph, noisy, result), "Guides")
+    assert "The guides hardly changed anything" in text
+    assert text.endswith(": weather.")
+
+
+def test_hostile_names_of_guides_stay_words(city, tmp_path):
+    graph, noisy, _ = city
+    result = hg.denoise(graph, noisy, method="let", guides={HOSTILE: hg.hotspot_counts(graph, total=6000)})
+    page = Page(written(tmp_path, graph, noisy, result))
+    assert "img" not in page.elements
+    assert page.text.count("onerror=alert(1)") == 2  # in the table, and beside its digest
+
+
+def test_a_release_that_was_guided_says_so(private, tmp_path):
+    graph, _, release, alone = private
+    result = hg.denoise(graph, release, method="let", nonnegative=True, guides=graph.covariates())
+    assert "Only the noisy map and public guides were used" in Page(written(tmp_path, graph, release, result)).text
+    assert "Only the noisy map was used" in Page(written(tmp_path, graph, release, alone)).text
+
+
+def test_guides_of_several_signals_are_summarised(city, tmp_path):
+    """Also where a signal had no guides, or `details` say less than usual."""
+    graph, noisy, _ = city
+    several = np.stack([noisy.values, noisy.values[::-1]], axis=1)
+    plain = hg.denoise(graph, several, sigma=noisy.sigma, method="let")
+    part = {"risk_removed": 0.3, "in_words": "removed 30%", "made_from": "a public map", "sha256": []}
+    cases = {
+        "removed 20% of the squared error that was left without them, on average over 2 signals (from 10% to 30%)": [
+            {"buses": part},
+            {"buses": {**part, "risk_removed": 0.1, "made_from": "a noisy map"}},
+        ],
+        "removed 30% of the squared error that was left without them. Share": [None, {"buses": part}],
+    }
+    for words, guides in cases.items():
+        text = section(written(tmp_path, graph, several, replace(plain, details={**plain.details, "guides": guides})), "Guides")
+        assert words in text
+    for nothing in ([None, None], None, {}):
+        html = written(tmp_path, graph, several, replace(plain, details={**plain.details, "guides": nothing}))
+        assert "<h2>Guides</h2>" not in html
+
+
+def test_windows_guide_each_other_and_have_errors_of_their_own(tmp_path):
+    graph = hg.datasets.grid(16, 16)
+    truth = np.outer(hg.hotspot_counts(graph, total=6000), [0.2, 1.0, 3.0])
+    noisy = hg.privacy.simulate(graph, truth.round(), epsilon=1, delta=1e-6, sensitivity=1, seed=0, windows=[0, 8, 16, 24])
+    result = hg.denoise(graph, noisy, nonnegative=True)
+    html = written(tmp_path, graph, noisy, result)
+    text = section(html, "Guides")
+    assert "Each of the time windows was guided by the others" in text
+    assert "on average over 3 time windows" in text
+    assert "all other maps 2 noisy maps, combined and denoised" in text
+    sizes = [error.size for error in result.typical_errors]
+    best, worst = (["0 to 8", "8 to 16", "16 to 24"][k] for k in (np.argmin(sizes), np.argmax(sizes)))
+    whole = Page(html).text
+    assert f"Of the time windows, {best} is known best" in whole
+    assert f"and {worst} least" in whole
+    assert "All time windows were denoised together" in whole
+
+
+def test_missing_nodes_of_windows_are_counted_as_nodes(tmp_path):
+    graph = hg.datasets.grid(12, 12)
+    values = np.random.default_rng(0).normal(0, 1, (144, 3))
+    values[[3, 70], 1] = np.nan
+    words = {"series": "2 nodes lacked a value in at least one of the signals", "path": "2 values were missing"}
+    for columns, sentence in words.items():
+        result = hg.denoise(graph, values, sigma=1.0, method="let", missing="drop", columns=columns)
+        assert sentence in Page(written(tmp_path, graph, values, result)).text
 
 
 def test_windows_have_short_names():

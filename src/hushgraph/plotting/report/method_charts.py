@@ -36,7 +36,8 @@ def method_sections(graph: Graph, noisy: np.ndarray, result: Denoised) -> str:
     details = result.details.get("combination", result.details)
     tables = ""
     if "sets" in details and "weights" in details:
-        tables = _combination_section(details, float(np.sum(result.risk_se)), result.n_values)
+        title = "How the estimate without guides was combined" if "experts" in result.details else "How the estimates were combined"
+        tables = _combination_section(title, details, float(np.sum(result.risk_se)), result.n_values)
     if np.isnan(noisy).any() or graph.n > _MAX_NODES:
         return tables
     lines = paper_threshold_lines(graph, noisy, result.sigma)
@@ -116,12 +117,12 @@ def _curve_section(title: str, lines: list[Line], caption: str) -> str:
     return f'<section><h2>{title}</h2><div class="beside"><figure>{chart}</figure><p class="quiet">{caption}</p></div></section>'
 
 
-def _combination_section(details: dict[str, Any], risk_se: float, n: int) -> str:
+def _combination_section(title: str, details: dict[str, Any], risk_se: float, n: int) -> str:
     tables = [_candidate_table(details["weights"])]
     if len(details["sets"]) > 1:
         tables.insert(0, _set_table(details["sets"], risk_se, n))
     body = "".join(f"<div>{table}</div>" for table in tables)
-    return f'<section><h2>How the estimates were combined</h2><div class="halves">{body}</div></section>'
+    return f'<section><h2>{title}</h2><div class="halves">{body}</div></section>'
 
 
 def _set_table(sets: dict[str, dict[str, float]], risk_se: float, n: int) -> str:

@@ -25,6 +25,7 @@ from hushgraph._validation import checked_number, shown
 from hushgraph.estimators import Denoised, TypicalError, sentence_of
 from hushgraph.graphs import Graph, Noisy, checked_graph
 from hushgraph.plotting.report.charts import format_error, format_number, format_spread, histogram
+from hushgraph.plotting.report.guides import guide_digests, guides_section, has_outside_guides
 from hushgraph.plotting.report.method_charts import method_sections
 from hushgraph.plotting.report.packing import (
     MAP_FOLDER,
@@ -111,6 +112,7 @@ class ReportData:
     epsilon: float | None
     simulated: bool
     metres: float | None = None
+    has_windows: bool = False
 
     @classmethod
     def of(
@@ -146,7 +148,13 @@ class ReportData:
             epsilon=epsilon if epsilon is None else checked_number("epsilon", epsilon, "a number of at least 0", least=0),
             simulated=isinstance(noisy, Noisy) and noisy.kind == "simulation",
             metres=checked_metres(metres),
+            has_windows=isinstance(noisy, Noisy) and noisy.windows is not None,
         )
+
+    @property
+    def columns_name(self) -> str:
+        """What several signals are called."""
+        return "time windows" if self.has_windows else "signals"
 
     @property
     def sigma(self) -> float:
@@ -189,6 +197,7 @@ def _page(report: ReportData) -> str:
         _head(report),
         _map_section(report),
         _method_section(report),
+        guides_section(report.result, report.columns_name),
         _error_section(report),
         _choice_section(report),
         _certificate_section(report),
@@ -254,7 +263,7 @@ def _head(report: ReportData) -> str:
         "typical error, denoised (estimated)": format_error(error),
     }
     if len(report.columns) > 1:
-        facts["time windows" if report.certificate else "signals"] = f"{len(report.columns):,}"
+        facts[report.columns_name] = f"{len(report.columns):,}"
     blocks = "".join(
         f"<div{' class=gain' if 'denoised' in name else ''}><dt>{name}</dt><dd>{text}</dd></div>" for name, text in facts.items()
     )
@@ -299,19 +308,24 @@ def _method_section(report: ReportData) -> str:
     result = report.result
     words = [sentence_of(result.method)]
     if len(report.columns) > 1 and "columns" in result.details:
-        words.append("All columns were denoised together, since neighbouring columns are similar.")
+        words.append(f"All {report.columns_name} were denoised together, since neighbouring ones are similar.")
     reasons = result.details.get("why")
     for reason in dict.fromkeys(reasons if isinstance(reasons, list) else [reasons]):
         if reason:
-            words.append(f"Chosen: {reason}.")
+            words.append(f"{'Chosen without guides' if 'experts' in result.details else 'Chosen'}: {reason}.")
     if np.ndim(result.details.get("low_scales", 0)) == 0 and result.details.get("low_scales"):
         words.append(f"It used {result.details['low_scales']} scales below the usual lowest scale.")
     if "missing" in result.details:
-        what = "nodes lacked a value in at least one column" if len(report.columns) > 1 else "nodes had no value"
-        what = "values were missing" if "columns" in result.details else what
+        what = (
+            f"nodes lacked a value in at least one of the {report.columns_name}"
+            if len(report.columns) > 1
+            else "nodes had no value"
+        )
+        what = "values were missing" if "parts" in result.details else what  # all columns as one signal on a product graph
         words.append(f"{result.details['missing']:,} {what}.")
     if report.certificate is not None:
-        words.append("Only the noisy map was used, so the denoised map is just as private.")
+        used = "the noisy map and public guides were" if has_outside_guides(result) else "the noisy map was"
+        words.append(f"Only {used} used, so the denoised map is just as private.")
     notes = "".join(
         f'<p class="note">{escape(str(note)[:1].upper() + str(note)[1:])}.</p>' for note in result.details.get("notes", [])
     )
@@ -325,14 +339,26 @@ def _error_section(report: ReportData) -> str:
     quantiles = np.quantile(known, [0.1, 0.5, 0.9]) if len(known) else np.zeros(3)
     rows = zip(("one node in ten", "half of the nodes", "nine in ten"), quantiles, strict=True)
     table = "".join(f"<div><dt>{name}, at most</dt><dd>{format_spread(size)}</dd></div>" for name, size in rows)
+    source = "values and the guides" if has_outside_guides(report.result) else "values alone"
     words = (
         f'<dl class="spread">{table}</dl><p class="quiet">The expected error of a node (root mean square), estimated from the noisy '
-        "values alone and averaged over the nodes around it. Darker means less certain.</p>"
+        f"{source} and averaged over the nodes around it. Darker means less certain.</p>{_column_errors(report)}"
     )
     if report.graph.coords is None or not report.graph.n:
         return f"<section><h2>How far to trust it</h2>{words}</section>"
     drawn = '<div id="error-map" class="map">Reading the map</div>'
     return f'<section><h2>Where to trust it</h2><div class="beside">{drawn}<div>{words}</div></div></section>'
+
+
+def _column_errors(report: ReportData) -> str:
+    """Return a sentence on the signals with the smallest and the largest typical error, where each has its own."""
+    named = zip(report.columns, report.result.typical_errors, strict=False)
+    known = sorted(((error, name) for name, error in named if error.is_known), key=lambda pair: pair[0].size)
+    if len(known) < 2 or np.ndim(report.result.risk) == 0:
+        return ""
+    (least, best), (most, worst) = known[0], known[-1]
+    words = f"Of the {report.columns_name}, {best} is known best ({format_error(least)} typically) and {worst} least ({format_error(most)})."
+    return f'<p class="quiet">{escape(words).replace("± ", "±&nbsp;")}</p>'
 
 
 def _choice_section(report: ReportData) -> str:
@@ -379,6 +405,8 @@ def _technical_section(report: ReportData) -> str:
     if "n_scales" in result.details and np.ndim(result.details["n_scales"]) == 0:
         rows.append(("Wavelet scales", str(result.details["n_scales"])))
     rows.append(("Graph, SHA-256", report.graph.hash))
+    if guide_digests(result):
+        rows.append(("Guides, SHA-256 (beginnings)", guide_digests(result)))
     rows.append(("Seconds", ", ".join(f"{name} {seconds:.3f}" for name, seconds in result.timings.items())))
     body = "".join(f'<tr><th scope="row">{escape(name)}</th><td>{escape(text)}</td></tr>' for name, text in rows)
     return f'<section><h2>Numbers and time taken</h2><table class="certificate">{body}</table></section>'
