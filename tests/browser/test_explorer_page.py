@@ -1,9 +1,11 @@
 """The explorer in a real browser: a city under the slider, one release of private events, strangers at the door."""
 
 import json
+import re
 import zipfile
 
 import httpx
+import numpy as np
 import pytest
 
 import hushgraph as hg
@@ -143,6 +145,46 @@ def test_the_city_has_a_scale_bar_and_a_map_of_unknown_unit_none(browser, city):
     tab.end()
     tab = Explorer(browser, city)
     assert tab.page.locator(".hush-map-ruler").is_hidden()
+    tab.end()
+
+
+# ---- guides -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_switch_of_the_guides_recomputes_without_them(browser, graph, pictures, size):
+    truth, rng = hg.hotspot_counts(graph, total=3 * graph.n, seed=0), np.random.default_rng(0)
+    guides = {"pickups 2025": truth + rng.normal(0, 1, graph.n), "weather": rng.normal(0, 1, graph.n)}
+    tab = Explorer(browser, served(graph=graph, guides=guides), size)
+    tab.page.wait_for_function("() => document.body.dataset.shown === '0.5 auto guided'", timeout=30_000)
+    assert re.search(r"pickups 2025\s+removed \d\d %", tab.text("#guide-list"))
+    assert re.search(r"\d\d % of the squared error that was left without guides\..*: weather\.", tab.text("#guides-note"))
+    tab.page.screenshot(path=pictures / f"explorer-guides-{SIZES[size][0]}.png", full_page=size == "phone")
+    before, errors = tab.hashes(), tab.text("#errors")
+    tab.page.uncheck("#use-guides")
+    tab.page.wait_for_function("() => document.body.dataset.shown === '0.5 auto'", timeout=30_000)
+    tab.settle()
+    assert "not used" in tab.text("#guides-note")
+    assert tab.text("#guide-list") == ""
+    after = tab.hashes()
+    assert before[0] == after[0]
+    assert before[1] != after[1]
+    assert tab.text("#errors") != errors
+    tab.page.check("#use-guides")
+    tab.page.wait_for_function("() => document.body.dataset.shown === '0.5 auto guided'", timeout=30_000)
+    tab.settle()
+    assert (tab.hashes(), tab.text("#errors")) == (before, errors)
+    tab.page.select_option("#method", "sgwt_sure")
+    tab.page.wait_for_function("() => document.body.dataset.shown === '0.5 sgwt_sure'", timeout=30_000)
+    assert tab.page.is_disabled("#use-guides")
+    assert "takes no guides" in tab.text("#guides-note")
+    tab.settle()
+    tab.end()
+
+
+def test_without_guides_there_is_no_panel_of_them(browser, city):
+    tab = Explorer(browser, city)
+    assert tab.page.is_hidden("#guides")
     tab.end()
 
 

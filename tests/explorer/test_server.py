@@ -13,6 +13,7 @@ import sys
 import threading
 import zipfile
 from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
 
 import httpx
 import numpy as np
@@ -20,6 +21,7 @@ import pytest
 
 import hushgraph as hg
 from hushgraph.cli.failures import sentence_of
+from hushgraph.datasets import hotspot_counts
 from hushgraph.estimators.methods import METHODS
 from hushgraph.explorer.computation_queue import ComputationQueue, RequestSuperseded
 from hushgraph.explorer.guard import HEADERS, MAX_BODY_BYTES, TOKEN_HEADER, refusal
@@ -45,7 +47,7 @@ from hushgraph.explorer.session import (
 )
 from hushgraph.explorer.views import ViewRequest, methods_for, risk_chart
 from hushgraph.plotting.report.packing import MAP_FOLDER, MAP_SCRIPTS
-from hushgraph.privacy import read_release, release
+from hushgraph.privacy import read_release, release, verify_release
 from hushgraph.privacy.calibration import analytic_sigma
 from hushgraph.privacy.counting import CountMap, count_events, declare_counts
 from hushgraph.privacy.ledger.budget import Ledger
@@ -273,6 +275,100 @@ def test_the_download_is_the_release_with_its_certificate(private, graph):
     private.ledger.verify(certificate)
     assert head == "node,x,y,noisy,denoised,expected_error"
     assert (certificate["epsilon"], certificate["not_protected"], certificate["denoised"]["method"]) == (0.5, "drivers", "let")
+
+
+# ---- guides ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def guides(graph):
+    truth, rng = hotspot_counts(graph, total=3.0 * graph.n, seed=0), np.random.default_rng(2)
+    years = [simulate(graph, rng.poisson(truth), epsilon=1, delta=1e-6, sensitivity=1, seed=seed) for seed in (5, 6, 7)]
+    return {"pickups 2025": years, "weather": rng.normal(0, 1, graph.n)}
+
+
+@pytest.mark.parametrize("method", ["let", "auto"])
+def test_guided_views_are_those_of_the_library(graph, guides, method):
+    session = GeneratedCity(graph, name="city", guides=guides)
+    noisy = simulate(graph, session.truth, epsilon=2.0, delta=1e-6, sensitivity_squared=1, seed=0)
+    refine = True if METHODS[method].takes_refine else None
+    result = hg.denoise(graph, noisy, method=method, nonnegative=True, refine=refine, guides=guides)
+    answers = [session.view(ViewRequest(2.0, method=method, guides=use)) for use in (True, True, False)]
+    assert answers[0] == answers[1]  # the second time with guides that were denoised before
+    assert answers[0]["errors"]["denoised"] == result.typical_error.size
+    (first, *_), accounts = answers[0]["guides"]["each"], result.details["guides"]
+    assert (first["name"], first["removed"]) == ("pickups 2025", accounts["pickups 2025"]["risk_removed"])
+    assert first["made_from"].startswith("3 noisy maps, combined (noise")
+    assert answers[0]["guides"]["removed"] == sum(account["risk_removed"] for account in accounts.values()) > 0.1
+    assert session.guides.accounts(result) == accounts
+    assert answers[2] == GeneratedCity(graph, name="city").view(ViewRequest(2.0, method=method))
+    assert answers[2]["guides"] is None
+
+
+def test_guides_of_the_page_have_names_and_methods_say_whether_they_take_them(graph, guides):
+    session = GeneratedCity(graph, name="city", guides=guides)
+    described = session.describe()
+    assert [guide["name"] for guide in described["guides"]] == ["pickups 2025", "weather"]
+    assert {method["name"]: method["guides"] for method in described["methods"]}["sgwt_sure"] is False
+    assert session.view(ViewRequest(0.5, method="sgwt_sure"))["guides"] is None
+    assert GeneratedCity(graph, name="city").describe()["guides"] == []
+
+
+def test_guides_are_denoised_once_for_each_method(graph, guides, monkeypatch):
+    session, count = GeneratedCity(graph, name="city", guides=guides), []
+    monkeypatch.setattr(
+        "hushgraph.explorer.guides.denoise", lambda *given, **named: count.append(named) or hg.denoise(*given, **named)
+    )
+    for request in ("let", 0.5), ("let", 1.0), ("counts", 0.5), ("let", 0.5):
+        session.view(ViewRequest(request[1], method=request[0]))
+    assert [named["method"] for named in count] == ["let", "counts"]
+
+
+def test_guides_that_hold_the_noise_of_the_map_are_refused(graph, events, tmp_path):
+    published = release(counted(graph, events), epsilon=0.5, delta=1e-6, ledger=new_ledger(tmp_path), public_graph=True)
+    with pytest.raises(ValueError, match="the same map"):
+        PublishedMap(published, guides={"again": published})
+    own = hg.denoise(graph, published, method="let", nonnegative=True)
+    page = Page(PublishedMap(published, guides={"smooth": own.signal}))  # found only while it is used
+    answer = page.post("/api/view", json={**QUICK, "refine": False})
+    assert answer.status_code == 409
+    assert answer.json()["error"].startswith("The guides cannot be used: the guide 'smooth' is the denoised map")
+    assert page.post("/api/view", json={**QUICK, "guides": False}).status_code == 200
+    assert page.post("/api/view", json={**QUICK, "guides": 1}).status_code == 400
+
+
+def test_a_plan_does_not_use_guides(graph, events, guides, tmp_path, private):
+    guided = PrivateEvents(counted(graph, events), private.ledger, guides=guides)
+    plain, planned = (session.view(ViewRequest(0.5, method="let")) for session in (private, guided))
+    assert plain == planned
+
+
+def test_guided_releases_are_saved_and_downloaded_with_their_guides(graph, events, guides, tmp_path):
+    ledger = new_ledger(tmp_path)
+    session = PrivateEvents(counted(graph, events), ledger, guides=guides)
+    folder = Path(session.draw(DrawRequest(0.5, 1, True))["saved_in"])
+    files = ["certificate.json", "guided.csv", "guides.json", "map.csv"]
+    assert sorted(path.name for path in folder.iterdir()) == files
+    assert verify_release(folder, graph, ledger=ledger).ok
+    view = session.view(ViewRequest(0.5, method="let", refine=False, plan=False))
+    with zipfile.ZipFile(io.BytesIO(session.download(ViewRequest(0.5, method="let")))) as archive:
+        assert sorted(archive.namelist()) == [f"release/{name}" for name in files]
+        facts = json.loads(archive.read("release/guides.json"))
+        archive.extractall(tmp_path / "zip")
+    assert (facts["denoised"]["method"], facts["removed"]) == ("let", view["guides"]["removed"])
+    assert len(facts["guides"]["pickups 2025"]["sha256"]) == 3
+    result = hg.denoise(graph, session.releases[0], method="let", nonnegative=True, guides=guides)
+    assert np.array_equal(hg.read_signal(tmp_path / "zip" / "release" / "guided.csv", graph, columns="denoised"), result.signal)
+    for request in ViewRequest(0.5, method="let", guides=False), ViewRequest(0.5, method="sgwt_sure"):
+        with zipfile.ZipFile(io.BytesIO(session.download(request))) as archive:
+            assert sorted(archive.namelist()) == ["release/certificate.json", "release/map.csv"]
+
+
+def test_a_guided_map_that_fails_does_not_lose_the_release(graph, events, guides, tmp_path, monkeypatch):
+    session = PrivateEvents(counted(graph, events), new_ledger(tmp_path), guides=guides)
+    monkeypatch.setattr("hushgraph.explorer.guides.write_signal", lambda *_: 1 / 0)
+    drawn = session.draw(DrawRequest(0.5, 1, True))
+    assert sorted(path.name for path in Path(drawn["saved_in"]).iterdir()) == ["certificate.json", "map.csv"]
 
 
 # ---- releases are kept ---------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ import typer
 
 from hushgraph.cli.event_options import Counting
 from hushgraph.cli.graph_options import GraphReading
+from hushgraph.cli.guide_files import read_guide_files
 from hushgraph.cli.options import AsJson, KeyFile, Metres, Quiet, grouped, key_of
 from hushgraph.cli.terminal import Terminal, open_terminal, printable
 
@@ -47,6 +48,14 @@ def command(
             rich_help_panel=_DATA,
         ),
     ] = None,
+    guide: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Public map that helps to denoise, such as an earlier year: a file of values or a release's folder; may be given "
+            "several times; needs --graph.",
+            rich_help_panel=_DATA,
+        ),
+    ] = None,
     name: Annotated[str | None, typer.Option(help="What the map is of, for the page's head.", rich_help_panel=_PAGE)] = None,
     label: Annotated[str, typer.Option(help="What is counted: pickups, say.", rich_help_panel=_PAGE)] = "events",
     not_protected: Annotated[
@@ -68,11 +77,15 @@ def command(
     with open_terminal("explore", as_json=as_json, quiet=quiet) as terminal:
         from hushgraph.explorer import check_inputs, checked_release_folder, serve, web_server
 
-        check_inputs(graph=graph_file, release=release, events=events, ledger=ledger_file, keep=out)
+        check_inputs(graph=graph_file, release=release, events=events, ledger=ledger_file, keep=out, guides=guide or None)
         web_server()
         graph = ledger = counts = check = None
         if graph_file is not None:
             graph = reading.graph(terminal, graph_file)
+        guides = None
+        if guide:
+            assert graph is not None  # `check_inputs` refuses files of guides without a graph
+            guides = read_guide_files(graph, guide)
         if events is not None:
             from hushgraph.privacy import Ledger
 
@@ -100,7 +113,7 @@ def command(
         try:
             serve(
                 graph=graph, release=release, events=counts, ledger=ledger, check=check, keep=out, name=name, label=label,
-                not_protected=not_protected, attribution=attribution, metres=metres, port=port, open_browser=not no_browser,
+                not_protected=not_protected, attribution=attribution, metres=metres, guides=guides, port=port, open_browser=not no_browser,
                 on_ready=on_ready, on_release=on_release,
             )  # fmt: skip
         except KeyboardInterrupt:

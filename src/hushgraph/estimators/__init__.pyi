@@ -16,6 +16,12 @@ from .denoising import (
     IMPOSSIBLE_RISK as IMPOSSIBLE_RISK,
     denoise as denoise,
 )
+from .guides.draws import (
+    draw_marks as draw_marks,
+)
+from .guides.reading import (
+    read_guides as read_guides,
+)
 from .let.candidates import (
     GATE_THRESHOLDS as GATE_THRESHOLDS,
     LARGE_COMPONENT as LARGE_COMPONENT,

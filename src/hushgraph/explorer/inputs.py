@@ -8,7 +8,8 @@ from hushgraph._errors import InputError, Sentence
 
 
 def check_inputs(
-    *, graph: object = None, release: object = None, events: object = None, ledger: object = None, keep: object = None, check: object = None
+    *, graph: object = None, release: object = None, events: object = None, ledger: object = None, keep: object = None, check: object = None,
+    guides: object = None,
 ) -> None:  # fmt: skip
     """Raise InputError if some of the given inputs do not go together; None means not given.
 
@@ -22,6 +23,8 @@ def check_inputs(
     if _is_path(events) and (graph is None or ledger is None):
         msg = "{events=}, {graph=} and {ledger=} go together: drawing a release from events is charged to the ledger"
         raise InputError(Sentence(msg))
+    if isinstance(guides, list) and any(map(_is_path, guides)) and graph is None:
+        raise InputError(Sentence("guides are read from files together with {graph=}, whose nodes they have values for"))
     if events is None and not (ledger is None and keep is None and check is None):
         msg = (
             "{ledger=} is charged for releases of {events=}, and {keep=} is the folder of these releases; {events=} is missing: give the "

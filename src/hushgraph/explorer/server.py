@@ -67,6 +67,7 @@ def serve(
     not_protected: str | None = None,
     attribution: str | None = None,
     metres: float | None = None,
+    guides: Any = None,
     seed: int = 0,
     host: str = "127.0.0.1",
     port: int = 0,
@@ -105,6 +106,9 @@ def serve(
         Source of the graph, for the certificate, as in `privacy.release`.
     metres : float, optional
         Metres in one unit of planar coordinates, for the scale bar of the maps; not needed for longitudes and latitudes.
+    guides : optional
+        Public maps that do not share noise with the map on the page, as in `denoise`: the page denoises with them, shows how much of
+        the squared error each removed, and can do without them. Private events are never compared with them; a drawn release is.
     seed : int
         Seed of the generated city.
     host : {"127.0.0.1", "localhost"}
@@ -122,7 +126,7 @@ def serve(
     Raises
     ------
     ValueError
-        If inputs are given that do not go together, or the graph has no coordinates.
+        If inputs are given that do not go together, the graph has no coordinates, or a guide cannot be used.
     LedgerError
         If the ledger does not fit the events.
     OSError
@@ -138,7 +142,7 @@ def serve(
     uvicorn = web_server()
     session = open_session(
         graph=graph, release=release, events=events, ledger=ledger, check=check, keep=keep, name=name, label=label, not_protected=not_protected,
-        attribution=attribution, metres=metres, seed=seed, on_release=_print_saved if on_release is None else on_release,
+        attribution=attribution, metres=metres, guides=guides, seed=seed, on_release=_print_saved if on_release is None else on_release,
     )  # fmt: skip
     token, queue = secrets.token_urlsafe(32), ComputationQueue()
     with _listening(port) as listener, ExitStack() as stack:
@@ -196,6 +200,7 @@ def open_session(
     not_protected: str | None = None,
     attribution: str | None = None,
     metres: float | None = None,
+    guides: Any = None,
     seed: int = 0,
     on_release: Callable[[SavedRelease], Any] | None = None,
 ) -> Session:
@@ -203,16 +208,16 @@ def open_session(
     check_inputs(graph=graph, release=release, events=events, ledger=ledger, keep=keep, check=check)
     if events is not None:
         return PrivateEvents(
-            events, ledger, name=name, label=label, not_protected=not_protected, attribution=attribution, metres=metres, keep=keep,
+            events, ledger, name=name, label=label, not_protected=not_protected, attribution=attribution, metres=metres, guides=guides, keep=keep,
             check=check, on_release=on_release,
         )  # fmt: skip
     if isinstance(release, Release):
-        return PublishedMap(release, name=name, label=label, metres=metres)
+        return PublishedMap(release, name=name, label=label, metres=metres, guides=guides)
     if release is not None and graph is not None:
-        return PublishedMap(read_release(release, graph), name=name, label=label, metres=metres)
+        return PublishedMap(read_release(release, graph), name=name, label=label, metres=metres, guides=guides)
     if graph is None:
-        return GeneratedCity(city(4600, seed=seed), name=name or "Generated city", label=label, seed=seed, metres=1.0)
-    return GeneratedCity(graph, name=name or "Generated counts", label=label, seed=seed, metres=metres)
+        graph, name, metres = city(4600, seed=seed), name or "Generated city", 1.0
+    return GeneratedCity(graph, name=name or "Generated counts", label=label, seed=seed, metres=metres, guides=guides)
 
 
 def _print_address(address: str) -> None:
@@ -240,7 +245,7 @@ def parse_view_request(fields: Json) -> ViewRequest:
     unknown = set(fields) - set(ViewRequest.__dataclass_fields__)
     if unknown or fields.get("method", "auto") not in list(OFFERED) or fields.get("rule", "james_stein") not in get_args(PageRule):
         raise RequestRefused(400, "The page asked for something unknown; reload it.")
-    for flag in ("refine", "nonnegative", "integer", "moving", "plan"):
+    for flag in ("refine", "nonnegative", "integer", "guides", "moving", "plan"):
         if not isinstance(fields.get(flag, True), bool):
             raise RequestRefused(400, f"{flag} must be true or false.")
     return ViewRequest(**{**fields, "epsilon": checked_slider_epsilon(fields.get("epsilon"))})

@@ -25,9 +25,10 @@ import numpy as np
 from hushgraph._errors import InputError, InputTypeError, Sentence
 from hushgraph._validation import checked_number, checked_seed
 from hushgraph.datasets import hotspot_counts
+from hushgraph.explorer.guides import PublicGuides
 from hushgraph.explorer.saved_releases import SavedRelease, checked_release_folder, save_release
 from hushgraph.explorer.views import ViewRequest, map_view, methods_for
-from hushgraph.graphs import Graph, checked_graph
+from hushgraph.graphs import Graph, Noisy, checked_graph
 from hushgraph.plotting import checked_metres, drawing_order, pack_graph
 from hushgraph.privacy import (
     ADVICE,
@@ -104,17 +105,27 @@ class GeneratedCity:
     """Generated counts on a public graph with simulated noise; the noise of all epsilons is the same draw, scaled."""
 
     def __init__(
-        self, graph: Graph, *, name: str, label: str = "events", delta: float = 1e-6, seed: int = 0, metres: float | None = None
+        self,
+        graph: Graph,
+        *,
+        name: str,
+        label: str = "events",
+        delta: float = 1e-6,
+        seed: int = 0,
+        metres: float | None = None,
+        guides: Any = None,
     ):
         self.metres = checked_metres(metres)
         self.graph, self.name, self.label = _checked_map_graph(graph), name, label
         (_, self.delta), self.seed = checked_guarantee(START_EPSILON, delta), checked_seed(seed)
+        self.guides = PublicGuides(self.graph, guides)
         self.truth = hotspot_counts(graph, total=EVENTS_PER_NODE * graph.n, seed=seed)
         self.order = drawing_order(graph)
 
     def describe(self) -> Json:
         return {
             **_graph_description(self.graph, self.order, "generated", self.name, self.label, metres=self.metres),
+            "guides": self.guides.describe(),
             "delta": self.delta,
             "unit": "person",
             "sensitivity_squared": "1",
@@ -126,7 +137,7 @@ class GeneratedCity:
         return {
             "epsilon": request.epsilon,
             "guarantee": guarantee,
-            **map_view(self.graph, noisy, request, order=self.order, truth=self.truth),
+            **_map_view(self.graph, noisy, request, order=self.order, guides=self.guides, truth=self.truth),
         }
 
     def check(self) -> Json:
@@ -145,7 +156,9 @@ class GeneratedCity:
 class PublishedMap:
     """A published release: its noisy map and the denoised map."""
 
-    def __init__(self, published: Release, *, name: str | None = None, label: str = "events", metres: float | None = None):
+    def __init__(
+        self, published: Release, *, name: str | None = None, label: str = "events", metres: float | None = None, guides: Any = None
+    ):
         if published.windows is not None:
             msg = (
                 "the explorer shows one map, and this release has {:,}, one for each time window; "
@@ -154,11 +167,13 @@ class PublishedMap:
             raise InputError(Sentence(msg, len(published.windows) - 1))
         self.published, self.graph, self.metres = published, _checked_map_graph(published.graph), checked_metres(metres)
         self.name, self.label = name or str(published.ledger["dataset"]), label
+        self.guides = PublicGuides(self.graph, guides, published)
         self.order = drawing_order(self.graph)
 
     def describe(self) -> Json:
         return {
             **_graph_description(self.graph, self.order, "release", self.name, self.label, metres=self.metres),
+            "guides": self.guides.describe(),
             "delta": self.published.delta,
             "unit": self.published.unit or "unit",
             "sensitivity_squared": str(self.published.sensitivity_squared),
@@ -166,7 +181,8 @@ class PublishedMap:
         }
 
     def view(self, request: ViewRequest) -> Json:
-        return _guarantee_of(self.published) | map_view(self.graph, self.published, request, order=self.order)
+        shown = _map_view(self.graph, self.published, request, order=self.order, guides=self.guides)
+        return _guarantee_of(self.published) | shown
 
     def check(self) -> Json:
         raise RequestRefused(409, "There are no private events here.")
@@ -194,6 +210,7 @@ class PrivateEvents:
         not_protected: str | None = None,
         attribution: str | None = None,
         metres: float | None = None,
+        guides: Any = None,
         keep: str | Path | None = None,
         check: Callable[[], EventCheck] | None = None,
         on_release: Callable[[SavedRelease], Any] | None = None,
@@ -203,6 +220,7 @@ class PrivateEvents:
         self.graph, self.ledger, self.metres = _checked_map_graph(counts.graph), ledger, checked_metres(metres)
         self.name, self.label = name or ledger.dataset, label
         self.not_protected, self.attribution = not_protected, attribution
+        self.guides = PublicGuides(self.graph, guides)
         self.caps, self.adjacency, self.squared = dict(counts.caps), counts.adjacency, counts.sensitivity_squared
         self.order = drawing_order(self.graph)
         self.releases: list[Release] = []
@@ -215,6 +233,7 @@ class PrivateEvents:
         budget = self._budget()
         return {
             **_graph_description(self.graph, self.order, "private", self.name, self.label, metres=self.metres),
+            "guides": self.guides.describe(),
             "delta": budget["delta"],
             "unit": self.ledger.unit,
             "sensitivity_squared": str(self.squared),
@@ -251,10 +270,14 @@ class PrivateEvents:
         if not self.releases:
             raise RequestRefused(409, "No release has been drawn yet, and nothing else of these events may be shown.")
         latest = self.releases[-1]
-        return {**_guarantee_of(latest), "budget": self._budget(), **map_view(self.graph, latest, request, order=self.order)}
+        shown = _map_view(self.graph, latest, request, order=self.order, guides=self.guides)
+        return {**_guarantee_of(latest), "budget": self._budget(), **shown}
 
     def _planned(self, request: ViewRequest) -> Json:
-        """Return noise, expected error and cost of a release at this epsilon, from public inputs: the counts are not read."""
+        """Return noise, expected error and cost of a release at this epsilon, from public inputs: the counts are not read.
+
+        Guides are not used: what they say about the counts is not known before a release is drawn, and generated counts do not follow them.
+        """
         key = request.epsilon, request.method_now, request.moving
         if key not in self._plans:
             if len(self._plans) > _MAX_PLANS:
@@ -312,10 +335,17 @@ class PrivateEvents:
                 raise RequestRefused(409, str(error)) from None
             self.releases.append(published)
             self.saved.append(save_release(published, self.release_folder, number=len(self.releases)))
+            self._save_guided(published, self.saved[-1])
             if self._on_release is not None:
                 with suppress(Exception):  # a closed terminal is no reason to hide a release that is charged
                     self._on_release(self.saved[-1])
         return {"draws": len(self.releases), "release": _release_summary(published), "budget": self._budget(), **self._saving()}
+
+    def _save_guided(self, published: Release, saved: SavedRelease) -> None:
+        """Write the guided map into the folder of a release that was saved; without it the release is complete, too."""
+        if saved.folder is not None:
+            with suppress(Exception):
+                self.guides.write(saved.folder, published, method="auto", nonnegative=True, integer=False)
 
     def _saving(self) -> Json:
         """Return the folder for releases, where the latest one was saved, and why not if it was not."""
@@ -327,14 +357,18 @@ class PrivateEvents:
         }
 
     def download(self, request: ViewRequest) -> bytes:
-        """Return the latest release as a zip file: map.csv (noisy, denoised, expected error) and certificate.json."""
+        """Return the latest release as a zip file: map.csv (noisy, denoised, expected error) and certificate.json.
+
+        With guides there are also guided.csv, the map that was denoised with them, and guides.json, which names them.
+        """
         if not self.releases:
             raise RequestRefused(409, "No release has been drawn yet, and nothing else of these events may be downloaded.")
         archive_bytes = io.BytesIO()
         with tempfile.TemporaryDirectory() as parent:
-            folder = self.releases[-1].export(
-                Path(parent) / "release", method=request.method, nonnegative=request.nonnegative, integer=request.integer
-            )
+            latest, settings = self.releases[-1], {"nonnegative": request.nonnegative, "integer": request.integer}
+            folder = latest.export(Path(parent) / "release", method=request.method, **settings)
+            if request.guides:
+                self.guides.write(folder, latest, method=request.method, **settings)
             with zipfile.ZipFile(archive_bytes, "w", zipfile.ZIP_DEFLATED) as archive:
                 for path in sorted(folder.iterdir()):
                     archive.write(path, f"release/{path.name}")
@@ -342,6 +376,19 @@ class PrivateEvents:
 
 
 # ---- shared by all sessions ---------------------------------------------------------------------------------------------
+
+
+def _map_view(
+    graph: Graph, noisy: Noisy, request: ViewRequest, *, order: np.ndarray, guides: PublicGuides, truth: np.ndarray | None = None
+) -> Json:
+    """Return maps and numbers of a noisy map; that a guide cannot be used on it is answered, since guides and map are public."""
+    try:
+        return map_view(graph, noisy, request, order=order, guides=guides, truth=truth)
+    except InputError as error:
+        if not (request.guides and guides.guides):
+            raise
+        msg = f"The guides cannot be used: {error}. Switch them off here, or start the program without that guide."
+        raise RequestRefused(409, msg) from None
 
 
 def _graph_description(graph: Graph, order: np.ndarray, kind: Kind, name: str, label: str, *, metres: float | None = None) -> Json:

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from hushgraph.estimators import METHODS, Denoised, MethodName, denoise, obstacle_to_counts
+from hushgraph.explorer.guides import PublicGuides
 from hushgraph.graphs import Graph, Noisy
 from hushgraph.plotting import pack_values
 from hushgraph.wavelets import paper_risk_curves
@@ -30,6 +31,7 @@ class ViewRequest:
     refine: bool = True
     nonnegative: bool = True
     integer: bool = False
+    guides: bool = True  # whether to use the guides, if there are any
     moving: bool = False
     plan: bool = True  # whether the page plans the next release, or shows the last one
 
@@ -48,6 +50,7 @@ def methods_for(graph: Graph) -> list[dict[str, Any]]:
             "rule": method.takes_rule,
             "refine": method.takes_refine,
             "refine_default": method.refines_by_default,
+            "guides": method.takes_guides,
         }
         for name, method in OFFERED.items()
         if name != "counts" or obstacle_to_counts(graph) is None
@@ -55,10 +58,17 @@ def methods_for(graph: Graph) -> list[dict[str, Any]]:
 
 
 def map_view(
-    graph: Graph, noisy: Noisy, request: ViewRequest, *, order: np.ndarray, truth: np.ndarray | None = None
+    graph: Graph,
+    noisy: Noisy,
+    request: ViewRequest,
+    *,
+    order: np.ndarray,
+    guides: PublicGuides,
+    truth: np.ndarray | None = None,
 ) -> dict[str, Any]:
     """Return maps and numbers for one noisy map, ready for JSON; `truth` is given only for generated counts."""
-    result = _denoised(graph, noisy, request)
+    guide_maps = guides.maps(request.method_now, nonnegative=request.nonnegative) if request.guides else None
+    result = _denoised(graph, noisy, request, guide_maps)
     step = noisy.noise_level / _STEPS_PER_SIGMA
     errors = {"noisy": noisy.noise_level, **typical_error(result)}
     if truth is not None:
@@ -70,6 +80,7 @@ def map_view(
         "errors": errors,
         "why": str(result.details.get("why", "")),
         "notes": list(result.details.get("notes", [])),
+        "guides": None if guide_maps is None else guides.effects(result),
         "risk": risk_chart(graph, noisy),
         "maps": {
             "noisy": pack_values(np.asarray(noisy.values, dtype=np.float64)[order], step=step),
@@ -84,7 +95,7 @@ def typical_error(result: Denoised) -> dict[str, float | None]:
     return {"below" if error.is_bound else "denoised": error.size if error.is_known else None}
 
 
-def _denoised(graph: Graph, noisy: Noisy, request: ViewRequest) -> Denoised:
+def _denoised(graph: Graph, noisy: Noisy, request: ViewRequest, guide_maps: dict[str, np.ndarray] | None) -> Denoised:
     method = request.method_now
     is_replaced = method != request.method
     return denoise(
@@ -95,6 +106,7 @@ def _denoised(graph: Graph, noisy: Noisy, request: ViewRequest) -> Denoised:
         refine=request.refine if METHODS[method].takes_refine and not is_replaced else None,
         nonnegative=request.nonnegative,
         integer=request.integer,
+        guides=guide_maps,
     )
 
 

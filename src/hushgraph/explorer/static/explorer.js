@@ -115,6 +115,7 @@
     refine: $("refine").checked,
     nonnegative: $("nonnegative").checked,
     integer: $("integer").checked,
+    guides: $("use-guides").checked,
     plan: !showsRelease,
   });
 
@@ -159,12 +160,13 @@
     $("sigma").textContent = `σ = ${short(answer.sigma)}`;
     $("guarantee").textContent = answer.guarantee;
     showErrors(answer);
+    showGuides();
     showBudget(answer.budget ?? session.budget);
     $("risk").hidden = !answer.risk;
     if (answer.maps) {
       const [noisy, denoised] = await Promise.all([HushMap.unpack(answer.maps.noisy), HushMap.unpack(answer.maps.denoised)]);
       if (request.plan !== !showsRelease) return; // the mode changed while the values were unpacked
-      drawnMaps = { noisy, denoised, request };
+      drawnMaps = { noisy, denoised, request, isGuided: Boolean(answer.guides) };
       showMaps();
       $("unseen").hidden = true;
       $("map").classList.remove("empty");
@@ -173,23 +175,35 @@
       drawRisk($("chart"), $("legend"), answer.risk, { label: session.label });
       showRiskNote(answer);
     }
-    document.body.dataset.shown = `${answer.epsilon} ${answer.method}${answer.settled ? "" : " moving"}`;
+    document.body.dataset.shown = `${answer.epsilon} ${answer.method}${answer.guides ? " guided" : ""}${answer.settled ? "" : " moving"}`;
   }
 
   function showMaps() {
     if (!drawnMaps) return;
-    const notes = [session.kind === "generated" ? "as it would be published" : "as published", "from the noisy map alone"];
+    const notes = [session.kind === "generated" ? "as it would be published" : "as published", drawnMaps.isGuided ? "from the noisy map and guides" : "from the noisy map alone"];
     if (mode() === "another") notes.fill(ExplorerText.releaseTitle(session)); // the controls show the plan of another release
     map.setMaps(["Noisy", "Denoised"].map((title, k) => ({ title, values: [drawnMaps.noisy, drawnMaps.denoised][k], note: notes[k] })));
   }
 
-  function showErrors({ errors, region }) {
+  function showGuides() {
+    if ($("guides").hidden) return;
+    const takesGuides = session.methods.find((method) => method.name === $("method").value).guides;
+    const state = { mode: mode(), isOn: $("use-guides").checked, takesGuides };
+    const [rows, note] = ExplorerText.guideTexts(session.guides, latest?.guides, state);
+    fillPairs($("guide-list"), rows);
+    [...$("guide-list").querySelectorAll("dt")].forEach((term, k) => (term.title = rows[k][2]));
+    $("guides-note").textContent = note;
+    $("guides-note").title = session.guides.map(({ name, made_from }) => `${name}: ${made_from}`).join("\n");
+    $("use-guides").disabled = !takesGuides;
+  }
+
+  function showErrors({ errors, region, guides }) {
     const rows = [["noisy", `± ${fixed(errors.noisy)}`]];
     const denoised = errors.denoised === null ? "not known" : errors.below === undefined ? `± ${fixed(errors.denoised)}` : `below ± ${fixed(errors.below)}`;
     rows.push([region ? "denoised, expected" : "denoised, estimated", denoised]);
     if (errors.actual !== undefined) rows.push(["denoised, actual", `± ${fixed(errors.actual)}`]);
     fillPairs($("errors"), rows);
-    let note = errors.actual === undefined ? "Estimated from the noisy map alone (SURE), before clipping." : "The actual error is known only because these counts are generated.";
+    let note = errors.actual === undefined ? `Estimated from the noisy map ${guides ? "and guides" : "alone"} (SURE), before clipping.` : "The actual error is known only because these counts are generated.";
     if (region) {
       const size = region.possible ? `${whole(region.nodes)} junctions` : `${whole(region.nodes)} junctions, more than there are`;
       note = `On generated counts on these streets; your data was not looked at. A total within ${100 * region.reliable} % needs about ${size}.`;
@@ -256,6 +270,7 @@
     document.body.dataset.mode = mode();
     for (const [part, title] of Object.entries(ExplorerText.TITLES[mode()])) $(`${part}-title`).textContent = title;
     showMaps();
+    showGuides();
     showDraw();
   }
 
@@ -332,8 +347,8 @@
   async function download() {
     showStatus("Writing the release …");
     try {
-      const { epsilon: e, method, nonnegative, integer } = showsRelease || !drawnMaps ? settings() : drawnMaps.request; // with the settings of the maps on the page
-      const archive = await (await send("download", { epsilon: e, method, nonnegative, integer })).blob();
+      const { epsilon: e, method, nonnegative, integer, guides } = showsRelease || !drawnMaps ? settings() : drawnMaps.request; // with the settings of the maps on the page
+      const archive = await (await send("download", { epsilon: e, method, nonnegative, integer, guides })).blob();
       const link = document.createElement("a");
       link.href = URL.createObjectURL(archive);
       link.download = `release-${session.draws}.zip`;
@@ -364,9 +379,10 @@
     });
     $("method").addEventListener("change", () => {
       showMethod();
+      showGuides();
       refresh();
     });
-    for (const id of ["rule", "refine", "nonnegative", "integer"]) $(id).addEventListener("change", () => refresh());
+    for (const id of ["rule", "refine", "nonnegative", "integer", "use-guides"]) $(id).addEventListener("change", () => refresh());
     $("draw-button").addEventListener("click", openConfirm);
     $("check-button").addEventListener("click", openCheck);
     $("check-close").addEventListener("click", () => {
@@ -391,6 +407,7 @@
     $("data").textContent = `${session.name}: ${whole(session.nodes)} junctions, ${whole(session.edges)} street segments`;
     $("sigma-note").textContent = `standard deviation, in ${session.label}; δ = ${power(session.delta)}, sensitivity ${ExplorerText.sensitivity(session.sensitivity_squared)}`;
     for (const { name, title } of session.methods) $("method").append(new Option(title, name));
+    $("guides").hidden = !session.guides.length;
     showMethod();
     $("main").hidden = false;
     $("risk").hidden = session.kind === "private" && !session.release;

@@ -57,6 +57,26 @@ const ExplorerText = (() => {
     return [`Charges the ledger ε = ${short(epsilon)}, draws fresh noise once, saves the release and shows it. You will be asked to confirm.`, false];
   }
 
+  const percent = (share) => `${Math.round(100 * share)} %`;
+  const MIN_SHARE = 0.005; // a smaller share of the squared error is rounded to 0 %
+
+  /* What each guide did, as rows of name, effect and origin, and a note on all of them. `effects` is null where they were not used. */
+  function guideTexts(guides, effects, { mode, isOn, takesGuides }) {
+    const names = guides.map(({ name }) => name).join(", ");
+    if (mode !== "map") return [[], `${guides.length > 1 ? `${guides.length} public maps help` : "A public map helps"} to denoise the release once it is drawn; the plan is made without.`];
+    if (!takesGuides) return [[], `${names}: not used, since the chosen method takes no guides. The first method does.`];
+    if (!isOn) return [[], `${names}: not used. The map is denoised from the noisy map alone.`];
+    if (!effects) return [[], `${names}.`];
+    const useful = effects.each.filter(({ removed }) => removed >= MIN_SHARE);
+    const rows = useful.map(({ name, removed, made_from }) => [name, `removed ${percent(removed)}`, made_from]);
+    const others = new Map(); // names by what is said of them
+    for (const { name, removed, in_words } of effects.each)
+      if (removed < MIN_SHARE) others.set(in_words, [...(others.get(in_words) ?? []), name]);
+    const rest = [...others].map(([words, list]) => `${words[0].toUpperCase()}${words.slice(1)}: ${list.join(", ")}.`);
+    if (useful.length) rest.unshift(`Together: ${percent(effects.removed)} of the squared error that was left without guides.`);
+    return [rows, rest.join(" ")];
+  }
+
   function attestation({ unit, caps: { max_nodes: nodes, max_per_node: times } }) {
     const often = times > 1 ? `${whole(times)} times` : "once";
     return `The streets and the limits (each ${unit} in at most ${whole(nodes)} junction${nodes > 1 ? "s" : ""}, ${often} in each) were fixed without looking at the data.`;
@@ -80,5 +100,5 @@ const ExplorerText = (() => {
     ];
   }
 
-  return { TITLES, short, fixed, whole, power, sensitivity, parseNumber, epsilonProblem, releaseTitle, budgetNote, releaseNote, attestation, certificateRows };
+  return { TITLES, short, fixed, whole, power, sensitivity, parseNumber, epsilonProblem, releaseTitle, budgetNote, releaseNote, guideTexts, attestation, certificateRows };
 })();
