@@ -24,7 +24,7 @@ def read_guide_files(graph: Graph, paths: Iterable[Path]) -> dict[str, object]:
     for path in paths:
         if path.is_dir():
             release = read_release(path, graph)
-            releases.setdefault(release.dataset or path.name, []).append(release)
+            releases.setdefault(release.dataset or str(release.ledger["dataset"]), []).append(release)
             continue
         for name, values in _columns(graph, path):
             title = name if name not in guides else f"{_stem(path)} {name}"
