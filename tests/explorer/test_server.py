@@ -314,6 +314,15 @@ def test_guides_of_the_page_have_names_and_methods_say_whether_they_take_them(gr
     assert GeneratedCity(graph, name="city").describe()["guides"] == []
 
 
+def test_a_moving_slider_does_not_wait_for_guides(graph, guides):
+    session, plain = GeneratedCity(graph, name="city", guides=guides), GeneratedCity(graph, name="city")
+    for method in ("auto", "let"):
+        moving = ViewRequest(0.5, method=method, moving=True)
+        assert session.view(moving) == {**plain.view(moving), "settled": False}
+    moving = ViewRequest(0.5, method="sgwt_sure", moving=True)  # takes no guides
+    assert session.view(moving) == plain.view(moving)
+
+
 def test_guides_are_denoised_once_for_each_method(graph, guides, monkeypatch):
     session, count = GeneratedCity(graph, name="city", guides=guides), []
     monkeypatch.setattr(

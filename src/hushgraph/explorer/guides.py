@@ -35,10 +35,12 @@ class PublicGuides:
         """Return name and origin of each guide, for the page."""
         return [{"name": guide.name, "made_from": guide.made_from} for guide in self.guides]
 
-    def maps(self, method: MethodName, *, nonnegative: bool) -> dict[str, np.ndarray] | None:
-        """Return the guides by name, without noise, as this method uses them; None if there are none or it does not take guides."""
-        if not self.guides or not METHODS[method].takes_guides:
-            return None
+    def are_used_by(self, method: MethodName) -> bool:
+        """Return whether there are guides and the method takes them."""
+        return bool(self.guides) and METHODS[method].takes_guides
+
+    def maps(self, method: MethodName, *, nonnegative: bool) -> dict[str, np.ndarray]:
+        """Return the guides by name, without noise, as this method uses them."""
         if (method, nonnegative) not in self._maps:
             self._maps[method, nonnegative] = {
                 guide.name: guide.values
@@ -74,9 +76,9 @@ class PublicGuides:
 
     def write(self, folder: Path, published: Noisy, *, method: MethodName, nonnegative: bool, integer: bool) -> None:
         """Write the guided map of a release and the names of its guides into the folder of the release; nothing without guides."""
-        maps = self.maps(method, nonnegative=nonnegative)
-        if maps is None:
+        if not self.are_used_by(method):
             return
+        maps = self.maps(method, nonnegative=nonnegative)
         result = denoise(self.graph, published, method=method, nonnegative=nonnegative, integer=integer, guides=maps)
         facts = {
             "about": _ABOUT,

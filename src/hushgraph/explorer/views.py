@@ -23,7 +23,7 @@ PageRule = Literal["james_stein", "soft"]
 
 @dataclass(frozen=True)
 class ViewRequest:
-    """The settings of the page; `moving` while the slider moves."""
+    """The settings of the page; `moving` while the slider moves, when a fast method answers, without guides."""
 
     epsilon: float
     method: MethodName = "auto"
@@ -67,7 +67,9 @@ def map_view(
     truth: np.ndarray | None = None,
 ) -> dict[str, Any]:
     """Return maps and numbers for one noisy map, ready for JSON; `truth` is given only for generated counts."""
-    guide_maps = guides.maps(request.method_now, nonnegative=request.nonnegative) if request.guides else None
+    wants_guides = request.guides and guides.are_used_by(request.method)
+    has_guides = wants_guides and not request.moving  # with guides no method is fast
+    guide_maps = guides.maps(request.method, nonnegative=request.nonnegative) if has_guides else None
     result = _denoised(graph, noisy, request, guide_maps)
     step = noisy.noise_level / _STEPS_PER_SIGMA
     errors = {"noisy": noisy.noise_level, **typical_error(result)}
@@ -75,12 +77,12 @@ def map_view(
         errors["actual"] = float(np.sqrt(np.mean((result.signal - truth) ** 2)))
     return {
         "method": request.method_now,
-        "settled": request.method_now == request.method,
+        "settled": request.method_now == request.method and has_guides == wants_guides,
         "sigma": noisy.sigma,
         "errors": errors,
         "why": str(result.details.get("why", "")),
         "notes": list(result.details.get("notes", [])),
-        "guides": None if guide_maps is None else guides.effects(result),
+        "guides": guides.effects(result) if has_guides else None,
         "risk": risk_chart(graph, noisy),
         "maps": {
             "noisy": pack_values(np.asarray(noisy.values, dtype=np.float64)[order], step=step),

@@ -1,7 +1,7 @@
 /* The page of the explorer. The server decides what may be shown; this file sends requests and shows the answers.
 
-   One request runs at a time, and only the latest position of the slider counts: while it moves a fast method answers, and when it
-   rests the chosen method. On private events the slider changes numbers only; maps come with a release. */
+   One request runs at a time, and only the latest position of the slider counts: while it moves a fast method answers without guides,
+   and when it rests the chosen method with them. On private events the slider changes numbers only; maps come with a release. */
 
 "use strict";
 

@@ -66,7 +66,7 @@ const ExplorerText = (() => {
     if (mode !== "map") return [[], `${guides.length > 1 ? `${guides.length} public maps help` : "A public map helps"} to denoise the release once it is drawn; the plan is made without.`];
     if (!takesGuides) return [[], `${names}: not used, since the chosen method takes no guides. The first method does.`];
     if (!isOn) return [[], `${names}: not used. The map is denoised from the noisy map alone.`];
-    if (!effects) return [[], `${names}.`];
+    if (!effects) return [[], `${names}: used as soon as the slider rests.`];
     const useful = effects.each.filter(({ removed }) => removed >= MIN_SHARE);
     const rows = useful.map(({ name, removed, made_from }) => [name, `removed ${percent(removed)}`, made_from]);
     const others = new Map(); // names by what is said of them
