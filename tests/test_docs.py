@@ -30,7 +30,7 @@ def loaded(path):
 run = loaded(ROOT / "docs" / "tutorials" / "run.py")
 pages = loaded(ROOT / "docs" / "reference" / "pages.py")
 TUTORIALS = sorted(path for path in (ROOT / "docs" / "tutorials").glob("*.md") if run.blocks(path.read_text("utf-8")))
-RECIPES = [ROOT / "docs" / "contributing" / name for name in ("kernel.md", "candidate.md")]
+RECIPES = [ROOT / "docs" / name for name in ("guides.md", "contributing/kernel.md", "contributing/candidate.md")]
 SOURCES = ("docs", "docs/tutorials", "docs/contributing", "docs/reference", ".")
 TEXTS = sorted(path for folder in SOURCES for path in (ROOT / folder).glob("*.md"))
 

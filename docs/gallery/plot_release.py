@@ -46,8 +46,8 @@ with tempfile.TemporaryDirectory() as folder:
 print(release.values.shape, f"sigma = {release.sigma:.2f}")
 
 # %%
-# By default a release over windows is denoised as one signal on streets and time, where the estimate of a window also uses the windows before and after.
-# ``columns="separate"`` denoises them one by one.
+# By default the windows of a release are denoised together: as one signal on streets and time, and each guided by the others, averaged by the
+# estimated risk. ``columns="separate"`` denoises them one by one.
 
 together = hg.denoise(streets, release, nonnegative=True)
 apart = hg.denoise(streets, release, nonnegative=True, columns="separate")
@@ -64,7 +64,7 @@ figure = hg.plot_maps(
 
 # %%
 # Compared with the true counts, both leave a fraction of the noise. Neither is better everywhere. Denoising together is better where a window is similar to
-# the next one, denoising one by one where it is not: the empty night is next to the morning rush.
+# others, denoising one by one where it is not: the empty night is next to the morning rush.
 
 hours = windows[:-1].astype(int) % 24
 lines = {

@@ -68,13 +68,14 @@ def denoise_guided(problem: Problem, settings: Settings, timings: dict[str, floa
 def guided_estimate(problem: Problem, settings: Settings, y: np.ndarray, base: Expert, timings: dict[str, float]) -> Assessed:
     """Return the average of the estimate without guides and the guided ones by their risks; `base` is the former."""
     without = base.estimate
-    with timed(timings, "guides", 0.0, 1.0):
+    with timed(timings, "guides", 0.0, 0.05):
         values, variance = [guide.values for guide in problem.guides], problem.noise.mean(len(y))
         linear, bent = (predict(y, values, variance, kinks=kinks) for kinks in (False, True))
+    with between(0.05, 1.0):
         experts = [base, *_experts(problem, settings, y, linear, bent, timings)]
-        if len(experts) == 1:
-            return replace(without, account={**without.account, "guides": _accounts(problem.guides, linear.gains, 0.0)})
-        estimate, weights = blended(y, problem, experts)
+    if len(experts) == 1:
+        return replace(without, account={**without.account, "guides": _accounts(problem.guides, linear.gains, 0.0)})
+    estimate, weights = blended(y, problem, experts)
     removed = 1 - max(estimate.risk, 0.0) / without.risk if without.risk > 0 else 0.0
     account = {
         **without.account,
@@ -97,16 +98,20 @@ def _experts(
         probes: dict[str, Any] = {"n_probes": settings.n_probes, "law": settings.law, "seed": settings.seed, "like": y}
         if linear.n_terms:
             local = replace(plan, sets={name: (*groups, "local") for name, groups in plan.sets.items()})
-            estimate = combination_of(Filters.of(graph, noise, **probes), y, noise, local, timings, prediction=linear.signal)
+            with nth(0, 3):
+                filters = Filters.of(graph, noise, **probes)
+                estimate = combination_of(filters, y, noise, local, timings, prediction=linear.signal)
             experts.append(Expert("linear", _charged(estimate, linear, problem)))
         if bent.n_terms:
-            filters = Filters.of(reweighted(graph, bent.signal), noise, **probes)
-            estimate = combination_of(filters, y, noise, plan, timings, prediction=bent.signal)
+            with nth(1, 3):
+                filters = Filters.of(reweighted(graph, bent.signal), noise, **probes)
+                estimate = combination_of(filters, y, noise, plan, timings, prediction=bent.signal)
             experts.append(Expert("bent", _charged(estimate, bent, problem)))
     wants_counts = settings.method == "counts" or (settings.method == "auto" and settings.nonnegative)
     if wants_counts and bent.n_terms and obstacle_to_counts(graph) is None:
         covariates = np.stack([*(problem.guides[k].values for k in bent.chosen[:MOST_COVARIATES]), bent.signal])
-        counts = estimate_counts(graph, y, noise, timings, guides=covariates)
+        with nth(2, 3):
+            counts = estimate_counts(graph, y, noise, timings, guides=covariates)
         experts.append(Expert("counts", _charged(assessed_counts(y, noise, counts, {}), bent, problem)))
     return experts
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -107,19 +108,14 @@ def _maps(graph: Graph, given: Any, name: str) -> Iterator[_GivenMap]:
         label = "denoised map" if name == "guide" else name
         for one in _plain_maps(graph, given.on_host().signal, label):
             yield _GivenMap(one.name, one.values, one.draws | given.draws, made_from="a denoised map")
-    elif isinstance(given, Mapping) and not all(np.ndim(value) == 0 and not _is_map(value) for value in given.values()):
+    elif isinstance(given, Mapping) and not all(isinstance(value, Number) for value in given.values()):
         for key, value in given.items():
             yield from _maps(graph, value, str(key))
-    elif isinstance(given, list | tuple) and any(_is_map(one) for one in given):
+    elif isinstance(given, list | tuple) and not all(isinstance(one, Number) for one in given):
         for one in given:
             yield from _maps(graph, one, name)
     else:
         yield from _plain_maps(graph, given, name)
-
-
-def _is_map(value: Any) -> bool:
-    """Return whether a value is a whole map, and no number of one."""
-    return isinstance(value, Noisy | Denoised | Mapping) or is_labelled(value) or np.ndim(value) > 0
 
 
 def _noisy_maps(graph: Graph, noisy: Noisy, name: str) -> Iterator[_GivenMap]:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from hushgraph._progress import nth, timed
+from hushgraph._progress import between, nth, timed
 from hushgraph.estimators.combined import LET_SETS, Plan, combination_of, denoise_combined
 from hushgraph.estimators.counts.empirical_bayes import counts_estimate, obstacle_to_counts
 from hushgraph.estimators.counts.method import denoise_counts
@@ -47,16 +47,20 @@ def guided_series(
     estimates = []
     for k, problem in enumerate(problems):
         with nth(k, len(problems)):
-            base = joint[k] or _alone(problem, settings, timings)
-            with timed(timings, "noise of guides"):
-                guides = [
-                    Guide(name, _quick_map(problem.graph, values, Noise.of(sigma), settings, timings), made_from=made_from)
-                    for name, values, sigma, made_from in sums.around(k, direction)
-                ]
-            guided = replace(problem, guides=(*guides, *problem.guides))
+            with between(0.0, 0.3):
+                base = joint[k] or _alone(problem, settings, timings)
+            with timed(timings, "noise of guides", 0.3, 0.5):
+                guides = [*problem.guides]
+                for j, (name, values, sigma, made_from) in enumerate(sums.around(k, direction)):
+                    with nth(j, 2):
+                        guides.append(
+                            Guide(name, _quick_map(problem.graph, values, Noise.of(sigma), settings), made_from=made_from)
+                        )
+            guided = replace(problem, guides=tuple(guides))
             expert = Expert("alone" if joint[k] is None else "joint", base)
             y = problem.planes[0].astype(np.float64)
-            estimates.append(guided_estimate(guided, settings, y, expert, timings) if guided.guides else base)
+            with between(0.5, 1.0):
+                estimates.append(guided_estimate(guided, settings, y, expert, timings) if guided.guides else base)
     return estimates
 
 
@@ -101,13 +105,13 @@ class SeriesSums:
         return total / precision, float(sigma[0]) if np.ptp(precision) <= 1e-12 * precision[0] else sigma
 
 
-def _quick_map(graph: Graph, y: np.ndarray, noise: Noise, settings: Settings, timings: dict[str, float]) -> np.ndarray:
+def _quick_map(graph: Graph, y: np.ndarray, noise: Noise, settings: Settings) -> np.ndarray:
     """Return a denoised guide: a single pass of `counts` where values cannot be negative, else the combination of `let`."""
     wants_counts = settings.nonnegative or settings.method == "counts"
     if wants_counts and obstacle_to_counts(graph) is None:
         return counts_estimate(graph, y, np.sqrt(noise.variance) if noise.per_node is None else noise.per_node, passes=1).signal
     filters = Filters.of(graph, noise, n_probes=settings.n_probes, law=settings.law, seed=settings.seed, like=y)
-    signal = combination_of(filters, y, noise, Plan(LET_SETS, False, "a guide"), timings).signal
+    signal = combination_of(filters, y, noise, Plan(LET_SETS, False, "a guide"), {}).signal
     return np.maximum(signal, 0.0) if wants_counts else signal
 
 
