@@ -201,8 +201,8 @@ def test_the_same_draw_is_refused(town, months, method):
     ):
         with pytest.raises(ValueError, match="holds the noise of the values that are to be denoised"):
             hg.denoise(town, y, guides=guide, **wish)
-    for guide in (own.signal, 3 * own.signal + 1, whole.signal):
-        with pytest.raises(ValueError, match="is the denoised map of these very values"):
+    for guide in (own.signal, 3 * own.signal + 1, whole.signal, 2 * y - 1):
+        with pytest.raises(ValueError, match="map of these very values"):
             hg.denoise(town, y, guides=guide, **wish)
     for guide in (other, other.signal, noisy_of(before, seed=1)):  # control
         hg.denoise(town, y, guides=guide, **wish)
@@ -313,7 +313,8 @@ def test_risk_of_guided_results_is_honest(town, months, monkeypatch):
     A guide that holds the same noise, let through, is believed where it repeats the noise: its risk is far too small (control).
     """
     now, before = months
-    monkeypatch.setattr(guided, "_refuse_same_draw", lambda guides, alone: None)
+    monkeypatch.setattr(guided, "refuse_same_draw", lambda guides, y, estimate: None)
+    monkeypatch.setattr(guided, "IMPOSSIBLE_GUIDED", np.inf)
     scores, circular = [], []
     for seed in range(40):
         y = noisy_of(now, seed=seed)
@@ -423,3 +424,16 @@ def test_reweighted_edges_are_weak_across_jumps(town):
     assert factor[~jumps].min() == 1.0
     assert factor.min() >= 0.05
     assert np.array_equal(reweighted(town, np.ones(town.n)).adjacency.data, town.adjacency.data)
+
+
+def test_a_guide_that_repeats_the_noise_in_another_way_is_noticed_by_its_impossible_risk(town, months):
+    """A map denoised from the same draw by another program, which no mark tells; the same from another draw is fine (control)."""
+    now, _ = months
+    y = noisy_of(now)
+    mixed = np.sqrt(np.abs(y)) * np.sign(y)
+    with pytest.raises(
+        ValueError, match="hold the noise of these very values: with them the estimated squared error is more than 5"
+    ):
+        hg.denoise(town, y, sigma=SIGMA, method="let", guides=mixed)
+    other = noisy_of(now, seed=8)
+    hg.denoise(town, y, sigma=SIGMA, method="let", guides=np.sqrt(np.abs(other)) * np.sign(other))

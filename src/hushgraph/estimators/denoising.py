@@ -115,7 +115,7 @@ def denoise(
         day are; then all are denoised at once on the product of `graph` and a path, with thresholds for each column, and the
         result is the mean over weak, middling and strong ties along the path. "series": each is also guided by all others, as in
         `denoise_series`, and SURE weighs that against "path". A graph with a node per column: its product with `graph`.
-        Default: "series" for a release over time windows ("path" on a GPU and for methods that take no guides), else "separate".
+        Default: "series" for a release over time windows ("path" for methods that take no guides), else "separate".
     guides : array (n,) or (n, k), Series, DataFrame, dict of name to map, Noisy, Release, Denoised, or a list of these, optional
         Public maps that help: earlier releases, maps of another kind, covariates of the streets (`Graph.covariates`). They must not
         share noise with the signal; the same draw is refused. A guide of noise (`Noisy`, `Release`) brings its sigma and is denoised

@@ -142,6 +142,7 @@ def _problem_of(graph: Graph, maps: Any, given: list | None, sigma: Any) -> tupl
         if problem.values.ndim != 2:
             expected = "a list of maps, a table with a column per map, or a noisy map with windows"
             raise InputTypeError.about(argument="maps", expected=expected, got=shown(maps))
+        _refuse_repeated(list(problem.values.T))
         return problem, []
     if not given:
         raise InputError.about(argument="maps", expected="at least one map", got="none")
@@ -154,17 +155,17 @@ def _problem_of(graph: Graph, maps: Any, given: list | None, sigma: Any) -> tupl
             fault = "has several columns" if part.values.ndim != 1 else "has no sigma: pass sigma=, or Noisy maps, which bring it"
             msg = f"map number {k + 1} of the series {fault}"
             raise InputError(msg)
-    _refuse_repeated(parts)
+    _refuse_repeated([part.values for part in parts])
     values = np.stack([part.values for part in parts], axis=1)
     whole = Problem.of(graph, values, sigma=1.0, missing="error", columns="series")
     return whole, [part.sigma for part in parts]
 
 
-def _refuse_repeated(parts: list[Problem]) -> None:
+def _refuse_repeated(maps: list[np.ndarray]) -> None:
     """Refuse a series in which two maps hold the same noise."""
     first: dict[frozenset[str], int] = {}
-    for k, part in enumerate(parts):
-        marks = draw_marks(part.values)
+    for k, values in enumerate(maps):
+        marks = draw_marks(values)
         if marks in first:
             msg = f"maps number {first[marks] + 1} and {k + 1} of the series are the same map, with the same noise; pass each once"
             raise InputError(msg)

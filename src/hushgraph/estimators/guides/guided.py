@@ -28,7 +28,7 @@ from hushgraph.estimators.guides.prediction import Prediction, predict
 from hushgraph.estimators.guides.reading import Guide
 from hushgraph.estimators.let.filters import Filters
 from hushgraph.estimators.problem import Problem
-from hushgraph.estimators.risk import Assessed, average
+from hushgraph.estimators.risk import IMPOSSIBLE, Assessed, average
 from hushgraph.estimators.settings import Settings
 from hushgraph.graphs import Graph
 
@@ -39,17 +39,20 @@ MOST_COVARIATES = 3  # guides that are covariates of `counts` by themselves
 # noise variances of risk a weight must save to move away from them. Maps of a series may be nearly empty, and their risks then say little.
 PRIORS = {
     "alone": ({"alone": 3.0, "counts": 3.0, "linear": 1.0, "bent": 1.0}, 30.0),
-    "joint": ({"joint": 5.0, "counts": 2.0, "linear": 1.0, "bent": 1.0}, 200.0),
+    "joint": ({"joint": 2.0, "counts": 2.0, "linear": 1.0, "bent": 1.0}, 100.0),
 }
+EVIDENCE = 50.0  # noise variances of squares that a prediction must explain for half of the prior weight of its estimates
+IMPOSSIBLE_GUIDED = 5.0  # a risk this many standard errors below 0 proves that a guide holds the noise of the signal
 SAME = 1e-9  # a correlation this close to 1 is that of a map with itself
 
 
 @dataclass(frozen=True, eq=False)
 class Expert:
-    """One of the estimates that are averaged."""
+    """One of the estimates that are averaged; `trust` scales its prior weight."""
 
     name: str
     estimate: Assessed
+    trust: float = 1.0
 
 
 def denoise_guided(problem: Problem, settings: Settings, timings: dict[str, float]) -> tuple[list[Assessed], dict[str, Any]]:
@@ -59,7 +62,7 @@ def denoise_guided(problem: Problem, settings: Settings, timings: dict[str, floa
         alone, details = family(replace(problem, guides=()), settings, timings)
     estimates = []
     for k, (y, estimate) in enumerate(zip(problem.planes.astype(np.float64, copy=False), alone, strict=True)):
-        _refuse_same_draw(problem.guides, estimate)
+        refuse_same_draw(problem.guides, y, estimate)
         with between(ALONE_TIME, 1.0), nth(k, len(alone)):
             estimates.append(guided_estimate(problem, settings, y, Expert("alone", estimate), timings))
     return estimates, details
@@ -76,6 +79,7 @@ def guided_estimate(problem: Problem, settings: Settings, y: np.ndarray, base: E
     if len(experts) == 1:
         return replace(without, account={**without.account, "guides": _accounts(problem.guides, linear.gains, 0.0)})
     estimate, weights = blended(y, problem, experts)
+    _check_possible(problem.guides, without, estimate)
     removed = 1 - max(estimate.risk, 0.0) / without.risk if without.risk > 0 else 0.0
     account = {
         **without.account,
@@ -101,24 +105,27 @@ def _experts(
             with nth(0, 3):
                 filters = Filters.of(graph, noise, **probes)
                 estimate = combination_of(filters, y, noise, local, timings, prediction=linear.signal)
-            experts.append(Expert("linear", _charged(estimate, linear, problem)))
+            experts.append(_expert("linear", estimate, linear, problem))
         if bent.n_terms:
             with nth(1, 3):
                 filters = Filters.of(reweighted(graph, bent.signal), noise, **probes)
                 estimate = combination_of(filters, y, noise, plan, timings, prediction=bent.signal)
-            experts.append(Expert("bent", _charged(estimate, bent, problem)))
+            experts.append(_expert("bent", estimate, bent, problem))
     wants_counts = settings.method == "counts" or (settings.method == "auto" and settings.nonnegative)
     if wants_counts and bent.n_terms and obstacle_to_counts(graph) is None:
         covariates = np.stack([*(problem.guides[k].values for k in bent.chosen[:MOST_COVARIATES]), bent.signal])
         with nth(2, 3):
             counts = estimate_counts(graph, y, noise, timings, guides=covariates)
-        experts.append(Expert("counts", _charged(assessed_counts(y, noise, counts, {}), bent, problem)))
+        experts.append(_expert("counts", assessed_counts(y, noise, counts, {}), bent, problem))
     return experts
 
 
-def _charged(estimate: Assessed, prediction: Prediction, problem: Problem) -> Assessed:
-    """Return the estimate with the risk that the coefficients of a prediction add."""
-    return replace(estimate, risk=estimate.risk + 2 * problem.noise.mean(problem.graph.n) * prediction.cost)
+def _expert(name: str, estimate: Assessed, prediction: Prediction, problem: Problem) -> Expert:
+    """Return an estimate that uses a prediction: its risk with what the coefficients cost, and trust by what the prediction explains."""
+    variance = problem.noise.mean(problem.graph.n)
+    explained = float(prediction.gains.sum()) / variance
+    charged = replace(estimate, risk=estimate.risk + 2 * variance * prediction.cost)
+    return Expert(name, charged, explained / (explained + EVIDENCE))
 
 
 def reweighted(graph: Graph, prediction: np.ndarray) -> Graph:
@@ -141,7 +148,7 @@ def blended(y: np.ndarray, problem: Problem, experts: list[Expert]) -> tuple[Ass
     """Return the average of the estimates with the least risk, and the weights."""
     parts, noise = [expert.estimate for expert in experts], problem.noise
     wishes, caution = PRIORS[experts[0].name]
-    prior = np.array([wishes[expert.name] for expert in experts])
+    prior = np.array([wishes[expert.name] * expert.trust for expert in experts])
     signals, risks = np.stack([part.signal for part in parts]), np.array([part.risk for part in parts], dtype=np.float64)
     apart = signals - signals[0]
     products = np.array([block_dots(apart, np.broadcast_to(row, apart.shape)) for row in apart])
@@ -198,16 +205,33 @@ def _accounts(guides: tuple[Guide, ...], gains: np.ndarray, removed: float) -> d
     return accounts
 
 
-def _refuse_same_draw(guides: tuple[Guide, ...], alone: Assessed) -> None:
-    """Refuse a guide that is the denoised map of the very signal: it holds the same noise."""
-    for shown in (alone.signal, np.maximum(alone.signal, 0.0), np.rint(np.maximum(alone.signal, 0.0))):
-        rest = shown - shown.mean()
+def refuse_same_draw(guides: tuple[Guide, ...], y: np.ndarray, estimate: Assessed) -> None:
+    """Refuse a guide that is the noisy signal or its denoised map, in any unit: it holds the same noise."""
+    clipped = np.maximum(estimate.signal, 0.0)
+    shapes = {"noisy map": (y,), "denoised map": (estimate.signal, clipped, np.rint(clipped))}
+    for kind, maps in shapes.items():
         for guide in guides:
-            other = guide.values - guide.values.mean()
-            size = np.sqrt((rest @ rest) * (other @ other))
-            if size > 0 and rest @ other > (1 - SAME) * size:
+            if any(_is_same(guide.values, one) for one in maps):
                 msg = (
-                    f"the guide {guide.name!r} is the denoised map of these very values: it holds their noise and would be believed where "
-                    "it repeats the noise; pass maps of other days, places or kinds"
+                    f"the guide {guide.name!r} is the {kind} of these very values: it holds their noise and would be believed where it "
+                    "repeats the noise; pass maps of other days, places or kinds"
                 )
                 raise InputError(msg)
+
+
+def _is_same(one: np.ndarray, other: np.ndarray) -> bool:
+    """Return whether two maps are the same up to a shift and a positive factor."""
+    one, other = one - one.mean(), other - other.mean()
+    size = np.sqrt((one @ one) * (other @ other))
+    return bool(size > 0 and one @ other > (1 - SAME) * size)
+
+
+def _check_possible(guides: tuple[Guide, ...], without: Assessed, estimate: Assessed) -> None:
+    """Refuse guides that make the risk impossible, where it was possible without them: no independent guide does that."""
+    if estimate.risk < -IMPOSSIBLE_GUIDED * estimate.risk_se and without.risk > -IMPOSSIBLE * without.risk_se:
+        names = ", ".join(repr(guide.name) for guide in guides)
+        msg = (
+            f"the guides ({names}) hold the noise of these very values: with them the estimated squared error is more than "
+            f"{IMPOSSIBLE_GUIDED:g} standard errors below 0. Leave out what was made from the same noisy map"
+        )
+        raise InputError(msg)

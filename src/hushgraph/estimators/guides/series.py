@@ -17,7 +17,7 @@ from hushgraph._progress import between, nth, timed
 from hushgraph.estimators.combined import LET_SETS, Plan, combination_of, denoise_combined
 from hushgraph.estimators.counts.empirical_bayes import counts_estimate, obstacle_to_counts
 from hushgraph.estimators.counts.method import denoise_counts
-from hushgraph.estimators.guides.guided import Expert, guided_estimate
+from hushgraph.estimators.guides.guided import Expert, guided_estimate, refuse_same_draw
 from hushgraph.estimators.guides.reading import Guide
 from hushgraph.estimators.let.filters import Filters
 from hushgraph.estimators.problem import Direction, Problem
@@ -49,6 +49,8 @@ def guided_series(
         with nth(k, len(problems)):
             with between(0.0, 0.3):
                 base = joint[k] or _alone(problem, settings, timings)
+            y = problem.planes[0].astype(np.float64)
+            refuse_same_draw(problem.guides, y, base)
             with timed(timings, "noise of guides", 0.3, 0.5):
                 guides = [*problem.guides]
                 for j, (name, values, sigma, made_from) in enumerate(sums.around(k, direction)):
@@ -58,7 +60,6 @@ def guided_series(
                         )
             guided = replace(problem, guides=tuple(guides))
             expert = Expert("alone" if joint[k] is None else "joint", base)
-            y = problem.planes[0].astype(np.float64)
             with between(0.5, 1.0):
                 estimates.append(guided_estimate(guided, settings, y, expert, timings) if guided.guides else base)
     return estimates
