@@ -16,6 +16,10 @@ from .denoising import (
     IMPOSSIBLE_RISK as IMPOSSIBLE_RISK,
     denoise as denoise,
 )
+from .guides.reading import (
+    filled as filled,
+    read_guides as read_guides,
+)
 from .let.candidates import (
     GATE_THRESHOLDS as GATE_THRESHOLDS,
     LARGE_COMPONENT as LARGE_COMPONENT,
