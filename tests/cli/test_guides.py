@@ -268,3 +268,21 @@ def test_a_plan_after_earlier_maps(months):
     refused = run(*words, "--after", 2, "--method", "sgwt_sure")
     assert refused.exit_code == 2
     assert "--after belongs to --method" in refused.stderr
+
+
+def test_streets_of_graphml_are_read_with_their_attributes(tmp_path):
+    networkx = pytest.importorskip("networkx")
+    streets = networkx.MultiDiGraph(crs="epsg:4326")
+    rng = np.random.default_rng(0)
+    for row in range(8):
+        for column in range(8):
+            streets.add_node(8 * row + column, x=float(column), y=float(row))
+    for one in range(64):
+        for other in (one + 1, one + 8):
+            if other < 64 and (other % 8 or other - one == 8):
+                streets.add_edge(one, other, length=100.0, highway=str(rng.choice(["primary", "residential"])), oneway=False)
+    networkx.write_graphml(streets, tmp_path / "streets.graphml")
+    (tmp_path / "noisy.csv").write_text("node,value\n" + "".join(f"{k},{rng.normal()}\n" for k in range(64)))
+    words = ("denoise", tmp_path / "streets.graphml", tmp_path / "noisy.csv", "--sigma", 1, "--unweighted", "--method", "let")
+    names = [guide["name"] for guide in answer(*words, "-o", tmp_path / "a.csv", "--street-guides")["guides"]]
+    assert {"degree", "street_class", "major_share"} <= set(names)

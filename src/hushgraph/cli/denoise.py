@@ -97,7 +97,7 @@ def command(
             from hushgraph.core import current_device
 
             current_device()  # raises an error before anything is read
-        graph = reading.graph(terminal, graph_file)
+        graph = reading.graph(terminal, graph_file, streets=guiding.street_guides)
         with terminal.working("Reading the signal"):
             from hushgraph.estimators import denoise
 

@@ -35,7 +35,7 @@ class Guides:
         bool,
         typer.Option(
             "--street-guides",
-            help="Also use what the graph knows of its streets: degree, length, centrality.",
+            help="Also use what the graph knows of its streets: number, length, centrality; class and lanes, if an OSMnx file says them.",
             rich_help_panel=_GUIDES,
         ),
     ] = False

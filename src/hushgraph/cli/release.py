@@ -130,7 +130,7 @@ def command(
             public_graph=public_graph,
             weak_guarantee=weak_guarantee,
         ).checked(budget)  # before minutes of counting; the charge checks again
-        graph = reading.graph(terminal, graph_file)
+        graph = reading.graph(terminal, graph_file, streets=guiding.street_guides)
         guides = _checked_guides(terminal, guiding, graph, method_name(method))
         checked = replace(counting, unit=None if counting.assume_bound else ledger.unit)
         terminal.note(

@@ -35,7 +35,7 @@ def command(
     graph_file: GraphFile,
     folders: Annotated[
         list[Path],
-        typer.Argument(metavar="FOLDER...", help="Folders of releases on this graph, two or more, in any order."),
+        typer.Argument(metavar="FOLDER", help="Folders of releases on this graph, two or more, in any order."),
     ],
     *,
     direction: Annotated[
