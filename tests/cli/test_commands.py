@@ -15,10 +15,9 @@ from typing import get_args
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
-from typer.testing import CliRunner
 
 import hushgraph as hg
-from hushgraph.cli import app, graph_options as graph_reading, options
+from hushgraph.cli import graph_options as graph_reading, options
 from hushgraph.cli.event_options import window_edges
 from hushgraph.cli.failures import sentence_of
 from hushgraph.estimators.methods import METHODS, MethodName
@@ -29,6 +28,8 @@ from hushgraph.privacy import read_release
 from hushgraph.privacy.calibration import Mechanism
 from hushgraph.privacy.ledger.budget import Ledger
 from hushgraph.privacy.sensitivity import Adjacency
+
+from .commands import answer, good, run
 
 pytest.importorskip("pandas")
 SIGMA = 2.0
@@ -62,24 +63,6 @@ def ledger(tmp_path):
     return path
 
 
-def run(*arguments):
-    done = CliRunner().invoke(app, [str(argument) for argument in arguments])
-    assert "Traceback" not in done.output
-    assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
-    return done
-
-
-def good(*arguments):
-    done = run(*arguments)
-    assert done.exit_code == 0, done.output
-    return done
-
-
-def answer(*arguments):
-    """The JSON object, which is all there is on stdout."""
-    return json.loads(good(*arguments, "--json").stdout)
-
-
 def releasing(town, ledger, out, *more, events=None, epsilon=0.5):
     return (
         "release", events or town.trips, town.streets, "--ledger", ledger, "--epsilon", epsilon, "--max-nodes", 2, "--max-per-node", 1,
@@ -91,7 +74,7 @@ def releasing(town, ledger, out, *more, events=None, epsilon=0.5):
 
 COMMANDS = [
     ["denoise"], ["info"], ["plan-release"], ["release"], ["budget", "create"], ["budget", "show"], ["budget", "renew"], ["explore"],
-    ["demo"], ["reproduce"], ["bench"],
+    ["demo"], ["reproduce"], ["bench"], ["series"],
 ]  # fmt: skip
 
 
@@ -164,7 +147,7 @@ def test_denoise_json_keys_are_stable(town, tmp_path):
     found = answer("denoise", town.streets, town.signal, "--method", "sgwt_sure", "-o", tmp_path / "clean.csv")
     assert list(found) == [
         "command", "output", "report", "nodes", "edges", "signals", "method", "sigma", "risk", "risk_se", "typical_error",
-        "typical_error_is_bound", "typical_error_is_known", "seconds", "notes",
+        "typical_error_is_bound", "typical_error_is_known", "guides", "seconds", "notes",
     ]  # fmt: skip
     assert any("sigma was not given" in note for note in found["notes"])
     assert found["typical_error"][0] < found["sigma"]
@@ -563,7 +546,7 @@ def test_release_json_keys_are_stable(town, ledger, tmp_path):
     found = answer(*releasing(town, ledger, tmp_path / "march"))
     assert list(found) == [
         "command", "output", "files", "epsilon", "delta", "sigma", "unit", "adjacency", "bound", "sensitivity_squared", "ledger", "budget",
-        "attribution", "notes",
+        "attribution", "guides", "notes",
     ]  # fmt: skip
     assert found["budget"]["spent"] == pytest.approx(0.5)
     assert found["budget"]["remaining"] < 2

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import hushgraph as hg
-from hushgraph.privacy import lattice as noise
+from hushgraph.privacy import lattice as noise, planning
 from hushgraph.privacy.calibration import analytic_sigma, classical_sigma
 from hushgraph.privacy.lattice import lattice_noise
 from hushgraph.privacy.planning import plan_release
@@ -114,3 +114,73 @@ def test_it_draws_no_private_noise_and_touches_no_state(graph, monkeypatch, tmp_
 def test_bad_plans(graph, change, message):
     with pytest.raises(ValueError, match=message):
         plan_release(graph, **{"epsilon": 1, "n_draws": 1, **CAPS, **change})
+
+
+# ---- after earlier maps -----------------------------------------------------------------------------------------------
+
+
+def test_earlier_maps_make_the_next_one_better(graph, plan):
+    """Twelve earlier maps remove more than a third of the error per value, and change nothing else."""
+    found = plan_release(graph, epsilon=(0.2, 1), expected_total=4000, after=12, **CAPS)
+    assert found.after == 12
+    for row, before in zip(found.rows, plan.rows, strict=False):
+        same = (
+            "epsilon",
+            "sigma",
+            "error_noisy",
+            "error_denoised",
+            "snr_noisy",
+            "snr_denoised",
+            "smallest_region",
+            "smallest_total",
+        )
+        assert [getattr(row, name) for name in same] == [getattr(before, name) for name in same]
+        assert row.error_guided < 0.67 * row.error_denoised
+        assert row.snr_guided > row.snr_denoised + 3
+    text = str(found).splitlines()
+    assert text[1] == "guided: with 12 earlier maps of the same kind as guides"
+    assert text[2].count("guided") == 2
+    assert len(text) == 3 + len(found.rows)
+
+
+def test_plans_without_earlier_maps_are_as_before(plan):
+    assert plan.after is None
+    assert all((row.error_guided, row.snr_guided) == (None, None) for row in plan.rows)
+    assert "guided" not in str(plan)
+
+
+def test_earlier_maps_have_other_events_with_the_same_expectation(graph):
+    """The truth is Poisson about the mean of many earlier maps, and one earlier map is independent of it."""
+    truth, mean, one = (
+        planning._generated(graph, 1, 4000, 0),
+        *(planning._earlier(graph, 1, 4000, 0, count) for count in (10_000, 1)),
+    )
+    assert mean.sum() == pytest.approx(4000, rel=1e-3)
+    assert np.array_equal(one, one.round())
+    for counts in (truth, one):
+        assert np.mean((counts - mean) ** 2) == pytest.approx(mean.mean(), rel=0.25)
+    busy = mean > 0.1
+    surprises = [(counts - mean)[busy] / np.sqrt(mean[busy]) for counts in (truth, one)]
+    assert abs(np.corrcoef(surprises)[0, 1]) < 5 / np.sqrt(busy.sum())
+    assert planning._earlier(graph, 3, 4000, 0, 2).shape == (graph.n, 3)
+
+
+def test_earlier_days_with_windows():
+    town = hg.datasets.city(150)
+    caps = {"adjacency": "add-remove", "max_cells": 2, "max_per_cell": 1, "n_windows": 3}
+    (row,) = plan_release(town, epsilon=0.5, after=4, **caps).rows
+    assert row.error_guided < row.error_denoised < row.error_noisy
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"after": 0}, "after must be an integer"),
+        ({"after": 1.5}, "after must be an integer"),
+        ({"after": 100_000}, "after must be an integer"),
+        ({"after": 3, "method": "sgwt_sure"}, "after= belongs to method='auto' or 'let' or 'counts'; got 'sgwt_sure'"),
+    ],
+)
+def test_bad_numbers_of_earlier_maps(graph, change, message):
+    with pytest.raises(ValueError, match=message):
+        plan_release(graph, epsilon=1, n_draws=1, **CAPS, **change)

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from hushgraph.cli import bench, check, demo, denoise, explore, info, plan_release, release, reproduce, verify
+from hushgraph.cli import bench, check, demo, denoise, explore, info, plan_release, release, reproduce, series, verify
 from hushgraph.cli.budget import budget_commands
 from hushgraph.cli.distributed import distributed_commands
 
@@ -86,6 +86,11 @@ app.command(
     epilog="Example: hushgraph release trips.csv streets.graphml --ledger budget.db --epsilon 0.5 --max-nodes 2 --max-per-node 1 "
     "--max-distance 200 --public-graph -o march",
 )(release.command)
+app.command(
+    "series",
+    rich_help_panel=_PRIVACY,
+    epilog="Example: hushgraph series streets.graphml january february march -o quarter",
+)(series.command)
 app.command(
     "verify",
     rich_help_panel=_PRIVACY,

@@ -10,6 +10,8 @@ import typer
 
 from hushgraph._errors import InputError
 from hushgraph.cli.graph_options import GraphFile, GraphReading
+from hushgraph.cli.guide_files import refuse_release_file
+from hushgraph.cli.guide_options import Guides, guide_facts, guide_line
 from hushgraph.cli.options import AUTO, AsJson, Device, Force, Method, Metres, Quiet, Report, grouped, method_name
 from hushgraph.cli.outputs import checked_file, checked_report, written
 from hushgraph.cli.terminal import Terminal, open_terminal
@@ -21,7 +23,6 @@ if TYPE_CHECKING:
     from hushgraph.graphs import Graph
 
 _NOISE, _OUTPUT, _SIGNAL = "What is known", "What comes out", "How the signal is read"
-_COLUMNS: dict[bool | None, Literal["path", "separate"] | None] = {None: None, True: "path", False: "separate"}
 
 
 class Missing(StrEnum):
@@ -77,6 +78,7 @@ def command(
             rich_help_panel=_SIGNAL,
         ),
     ] = None,
+    guiding: Guides,
     reading: GraphReading,
     output: Annotated[
         Path, typer.Option("--output", "-o", help="The file to write: .csv, .tsv, .parquet or .npy.", rich_help_panel=_OUTPUT)
@@ -96,24 +98,49 @@ def command(
             from hushgraph.core import current_device
 
             current_device()  # raises an error before anything is read
-        graph = reading.graph(terminal, graph_file)
+        graph = reading.graph(terminal, graph_file, streets=guiding.street_guides)
         with terminal.working("Reading the signal"):
             from hushgraph.estimators import denoise
 
             noisy, names = _read_noisy(terminal, graph, signal_file, column or [], label, missing_ok=missing is not Missing.error)
         _check_columns(output, names)
+        guides = guiding.read(terminal, graph, method_name(method))
+        gaps = missing is not Missing.error and guides is None
+        columns = _column_ties(in_sequence, method, device, may_have_gaps=gaps)
         with terminal.watching(f"Denoising {graph.n:,} nodes"):
             run = _denoise_on_gpu if device is Device.gpu else denoise
             result = run(
-                graph, noisy, sigma=sigma, method=method_name(method), missing=missing.value, columns=_COLUMNS[in_sequence],
-                nonnegative=nonnegative, integer=integer,
+                graph, noisy, sigma=sigma, method=method_name(method), missing=missing.value,
+                columns=columns, nonnegative=nonnegative, integer=integer, guides=guides,
             )  # fmt: skip
         with terminal.working("Writing"):
             _write(output, graph, result, names, force=force)
             terminal.stopped = f"{output} was written"
             if report is not None:
-                _write_report(report, graph, noisy, result, signal_file.name, metres, force=force)
+                certificate = None
+                if guides is not None and signal_file.is_dir():
+                    from hushgraph.privacy import certificate_with_map
+
+                    certificate = certificate_with_map(
+                        noisy, result, method=result.method, nonnegative=nonnegative, integer=integer
+                    )
+                _write_report(report, graph, noisy, result, signal_file.name, metres, certificate, force=force)
         _report(terminal, graph, result, names, output, report)
+
+
+def _column_ties(
+    in_sequence: bool | None, method: str, device: Device, *, may_have_gaps: bool
+) -> Literal["series", "path", "separate"] | None:
+    """Return how columns belong together: in sequence each guides the others, as the windows of a release do.
+
+    A node with gaps in some columns would be left out of all of them then; columns with gaps are denoised on one product graph.
+    """
+    from hushgraph.estimators import METHODS
+
+    if in_sequence is None:
+        return None
+    can_guide = METHODS[method_name(method)].takes_guides and device is Device.cpu and not may_have_gaps
+    return "separate" if not in_sequence else "series" if can_guide else "path"
 
 
 def _denoise_on_gpu(graph: Graph, noisy: Any, *, sigma: Any, columns: Any, **settings: Any) -> Denoised:
@@ -132,9 +159,7 @@ def _check_names(signal_file: Path, output: Path) -> None:
     """Raise an error for files that cannot be read or written, before any work is done."""
     from hushgraph.files import signal_format
 
-    if signal_file.name == "map.csv" and (signal_file.parent / "certificate.json").exists():
-        msg = f"{signal_file} belongs to a release, whose certificate knows the noise; pass the folder {signal_file.parent}"
-        raise InputError(msg)
+    refuse_release_file(signal_file)
     signal_format(output)
     if not signal_file.is_dir():
         signal_format(signal_file)
@@ -195,12 +220,20 @@ def _write(output: Path, graph: Graph, result: Denoised, names: list[str], *, fo
 
 
 def _write_report(
-    report: Path, graph: Graph, noisy: Any, result: Denoised, name: str, metres: float | None, *, force: bool
+    report: Path,
+    graph: Graph,
+    noisy: Any,
+    result: Denoised,
+    name: str,
+    metres: float | None,
+    certificate: dict[str, Any] | None,
+    *,
+    force: bool,
 ) -> None:
     from hushgraph.plotting import write_report
 
     with written(report, force=force) as draft:
-        write_report(draft, graph, noisy, result, data=name, metres=metres)
+        write_report(draft, graph, noisy, result, data=name, metres=metres, certificate=certificate)
 
 
 def _error_left(typical: Sequence[TypicalError], *, is_sigma_estimated: bool) -> str:
@@ -229,6 +262,7 @@ def _report(terminal: Terminal, graph: Graph, result: Denoised, names: list[str]
         "Graph": f"{graph.n:,} nodes, {graph.n_edges:,} edges.",
         "Noise": f"{noise:.4g} per value (standard deviation).",
         "Left": _error_left(typical, is_sigma_estimated=result.details["sigma_estimated"]),
+        **guide_line(result),
         "Method": f"{result.method}, in {result.timings['total']:.2f} s.",
         "Files": str(output) if report is None else f"{output}, {report}",
     }
@@ -247,6 +281,7 @@ def _report(terminal: Terminal, graph: Graph, result: Denoised, names: list[str]
             "typical_error": [error.size for error in typical],
             "typical_error_is_bound": [error.is_bound for error in typical],
             "typical_error_is_known": [error.is_known for error in typical],
+            "guides": guide_facts(result),
             "seconds": result.timings["total"],
         }
     )

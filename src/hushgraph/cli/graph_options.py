@@ -86,14 +86,15 @@ class GraphReading:
     graph_format: GraphFormat = None
     delimiter: Delimiter = None
 
-    def graph(self, terminal: Terminal, path: Path) -> Graph:
-        """Return the graph in the file."""
+    def graph(self, terminal: Terminal, path: Path, *, streets: bool = False) -> Graph:
+        """Return the graph in the file; with `streets` what GraphML knows of its streets is read, too, for `Graph.covariates`."""
         if self.unweighted and (self.weight is not None or self.distance is not None):
             msg = "--unweighted takes no weights from the file, and --weight or --distance does; leave one of them out"
             raise InputError(msg)
         with terminal.working("Reading the graph"):
             from hushgraph.files import read_graph
 
+            is_graphml = path.name.lower().removesuffix(".gz").endswith(".graphml") and self.graph_format is None
             return read_graph(
                 path,
                 format=None if self.graph_format is None else self.graph_format.value,
@@ -102,6 +103,7 @@ class GraphReading:
                 duplicates=self.duplicates.value,
                 crs=None if self.graph_crs is None else self.graph_crs.value,
                 delimiter=self.delimiter,
+                covariates=streets and (is_graphml or self.graph_format is Format.graphml),
             )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -10,6 +10,7 @@ from hushgraph._atomic import atomic_file, atomic_folder, check_folder
 from hushgraph._errors import FileThereError, FolderThereError, InputError
 
 RELEASE_FILES = {"map.csv", "certificate.json", "report.html"}
+SERIES_FILES = {"summary.csv", "summary.json"}
 
 
 def checked_file(path: Path, *, force: bool) -> Path:
@@ -41,11 +42,26 @@ def checked_report(path: Path | None, output: Path, *, force: bool) -> None:
 
 def checked_folder(path: Path, *, force: bool) -> Path:
     """Return `path` if the folder of a release can be written there; with `force` it may replace an earlier release, nothing else."""
+    return _checked_new(path, "release", lambda names: names <= RELEASE_FILES, force=force)
+
+
+def checked_series_folder(path: Path, *, force: bool) -> Path:
+    """Return `path` if the folder of a series can be written there; with `force` it may replace an earlier series, nothing else."""
+    return _checked_new(
+        path, "series", lambda names: names >= SERIES_FILES and all(_is_of_series(name) for name in names), force=force
+    )
+
+
+def _is_of_series(name: str) -> bool:
+    return name in SERIES_FILES or name.endswith(".csv")
+
+
+def _checked_new(path: Path, kind: str, is_one: Callable[[set[str]], bool], *, force: bool) -> Path:
     if path.exists():
         if not force:
             raise FileThereError(_exists(path))
-        if not path.is_dir() or {part.name for part in path.iterdir()} - RELEASE_FILES:
-            msg = f"{path} is not the folder of an earlier release alone; --force replaces only that; choose another name"
+        if not path.is_dir() or not is_one({part.name for part in path.iterdir()}):
+            msg = f"{path} is not the folder of an earlier {kind} alone; --force replaces only that; choose another name"
             raise FileThereError(msg)
     _check_room(path)
     return path

@@ -12,6 +12,8 @@ from hushgraph.cli.graph_options import GraphReading
 from hushgraph.cli.options import AUTO, Adjacency, AsJson, Mechanism, Method, Quiet, grouped, method_name
 from hushgraph.cli.terminal import open_terminal
 
+GUIDED = ("error_guided", "snr_guided")  # facts of plans with --after alone
+
 
 @grouped
 def command(
@@ -35,6 +37,12 @@ def command(
     reliable: Annotated[float, typer.Option(help="Relative error at which a total counts as reliable.")] = 0.1,
     mechanism: Annotated[Mechanism, typer.Option(help="analytic adds less noise for the same guarantee.")] = Mechanism.analytic,
     method: Annotated[Method, typer.Option(help="Method of denoising.")] = AUTO,
+    after: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Also say what this many earlier maps of the same kind gain as guides (--guide of hushgraph release)."
+        ),
+    ] = None,
     reading: GraphReading,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -57,7 +65,12 @@ def command(
                 graph, epsilon=epsilon or PLANNED_EPSILONS, delta=delta, adjacency=adjacency.value, max_nodes=caps["max_nodes"],
                 max_per_node=caps["max_per_node"], max_cells=caps["max_cells"], max_per_cell=caps["max_per_cell"],
                 n_windows=n_windows, expected_total=expected_total, reliable=reliable, mechanism=mechanism.value, method=method_name(method),
+                after=after,
             )  # fmt: skip
         if not (as_json or quiet):
             typer.echo(str(plan))
-        terminal.result(asdict(plan))
+        facts = asdict(plan)
+        if after is None:
+            del facts["after"]
+            facts["rows"] = [{name: value for name, value in row.items() if name not in GUIDED} for row in facts["rows"]]
+        terminal.result(facts)

@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hushgraph.cli.event_options import Counting, Windows
+from hushgraph.cli.failures import sentence_of
 from hushgraph.cli.graph_options import GraphFile, GraphReading
+from hushgraph.cli.guide_options import Guides, guide_facts, guide_line
 from hushgraph.cli.options import (
     AUTO,
     Adjacency,
@@ -38,7 +40,8 @@ from hushgraph.cli.outputs import checked_folder, checked_report, written, writt
 from hushgraph.cli.terminal import Terminal, open_terminal
 
 if TYPE_CHECKING:
-    from hushgraph.estimators import Denoised
+    from hushgraph.estimators import Denoised, MethodName
+    from hushgraph.graphs import Graph
     from hushgraph.privacy import CountMap, Ledger, Release, ReleaseRequest
 
 _BUDGET, _OUTPUT = "Budget", "What comes out"
@@ -86,6 +89,7 @@ def command(
     key_file: KeyFile = None,
     counting: Counting,
     windowed: Windows,
+    guiding: Guides,
     reading: GraphReading,
     output: Annotated[Path, typer.Option("--output", "-o", help="New folder for the release.", rich_help_panel=_OUTPUT)],
     method: Annotated[Method, typer.Option(help="How the denoised map is made.", rich_help_panel=_OUTPUT)] = AUTO,
@@ -126,7 +130,8 @@ def command(
             public_graph=public_graph,
             weak_guarantee=weak_guarantee,
         ).checked(budget)  # before minutes of counting; the charge checks again
-        graph = reading.graph(terminal, graph_file)
+        graph = reading.graph(terminal, graph_file, streets=guiding.street_guides)
+        guides = _checked_guides(terminal, guiding, graph, method_name(method))
         checked = replace(counting, unit=None if counting.assume_bound else ledger.unit)
         terminal.note(
             _CHECK_FIRST + shlex.join(["hushgraph", "check", str(events), str(graph_file), *words_of(checked, windowed, reading)])
@@ -137,9 +142,7 @@ def command(
             published = _drawn(terminal, counts, request, ledger, texts)
             del counts
             with terminal.watching("Denoising and writing"):
-                from hushgraph.estimators import denoise
-
-                result = denoise(published.graph, published, method=method_name(method), nonnegative=True)
+                result = _denoised(terminal, published, method_name(method), guides)
                 folder = _exported(terminal, published, result, output, force=force, spreadsheet_safe=spreadsheet_safe)
             terminal.charged, terminal.stopped = "", f"the budget was charged, and the whole release is in {folder}"
             if report is not None and not interrupt.requested:
@@ -151,7 +154,17 @@ def command(
                 terminal.charged = ""
         if interrupt.requested:
             raise KeyboardInterrupt
-        _show(terminal, published, ledger, folder, report, graph_file)
+        _show(terminal, published, result, ledger, folder, report, graph_file, is_guided=guides is not None)
+
+
+def _checked_guides(terminal: Terminal, guiding: Guides, graph: Graph, method: MethodName) -> list[Any] | None:
+    """Return the guides, or None without any; those that could not be used are an error now, before the charge."""
+    from hushgraph.privacy import check_guides
+
+    guides = guiding.read(terminal, graph, method)
+    if guides is not None:
+        check_guides(graph, guides, method=method)
+    return guides
 
 
 def _opened(path: Path, counting: Counting, adjacency: Adjacency | None, key_file: Path | None) -> Ledger:
@@ -173,6 +186,19 @@ def _drawn(terminal: Terminal, counts: CountMap, request: ReleaseRequest, ledger
 
 
 # ---- after the charge -------------------------------------------------------------------------------------------------
+
+
+def _denoised(terminal: Terminal, published: Release, method: MethodName, guides: list[Any] | None) -> Denoised:
+    """Return the denoised map; should the guides fail, that without guides, since the release is paid for."""
+    from hushgraph.estimators import denoise
+
+    if guides is not None:
+        try:
+            return denoise(published.graph, published, method=method, nonnegative=True, guides=guides)
+        except Exception as error:
+            reason, _ = sentence_of(error, "release")
+            terminal.note(f"the release is paid for, so it was denoised without the guides, which could not be used: {reason}")
+    return denoise(published.graph, published, method=method, nonnegative=True)
 
 
 class DeferredInterrupt:
@@ -243,24 +269,37 @@ def _exported(
 
 
 def _write_report(path: Path, published: Release, result: Denoised, metres: float | None, *, force: bool) -> None:
-    """Write the report, from the release alone."""
+    """Write the report, from the release and its guides alone."""
     from hushgraph.plotting import write_report
+    from hushgraph.privacy import certificate_with_map, public_guides
 
+    certificate = published.certificate
+    if public_guides(result):
+        certificate = certificate_with_map(published, result, method=result.method, nonnegative=True, integer=False)
     with written(path, force=force) as draft:
-        write_report(
-            draft, published.graph, published, result, certificate=published.certificate, epsilon=published.epsilon, metres=metres
-        )
+        write_report(draft, published.graph, published, result, certificate=certificate, epsilon=published.epsilon, metres=metres)
 
 
 # ---- words ------------------------------------------------------------------------------------------------------------
 
 
-def _show(terminal: Terminal, published: Release, ledger: Ledger, folder: Path, report: Path | None, graph_file: Path) -> None:
-    """Show what was done, for the data owner; every word follows from public choices."""
+def _show(
+    terminal: Terminal,
+    published: Release,
+    result: Denoised,
+    ledger: Ledger,
+    folder: Path,
+    report: Path | None,
+    graph_file: Path,
+    *,
+    is_guided: bool,
+) -> None:
+    """Show what was done, for the data owner; every word follows from public choices, those on guides from the public map too."""
     budget, left = ledger.last_snapshot.budget(), ledger.last_snapshot.remaining()  # as the charge left it
     files = [folder / "map.csv", folder / "certificate.json", *([] if report is None else [report])]
     verify = f"hushgraph verify {folder} {graph_file} --ledger {ledger.path}"
-    terminal.story(_lines(published, budget, left, files) | {"Verify": verify})
+    lines = _lines(published, budget, left)
+    terminal.story({**lines, **(guide_line(result) if is_guided else {}), "Files": ", ".join(map(str, files)), "Verify": verify})
     terminal.result(
         {
             "output": folder,
@@ -275,11 +314,12 @@ def _show(terminal: Terminal, published: Release, ledger: Ledger, folder: Path, 
             "ledger": {"path": ledger.path, "entry": published.ledger["entry"], "head": published.ledger["head"]},
             "budget": {**budget, "remaining": left},
             "attribution": published.attribution,
+            "guides": guide_facts(result) if is_guided else [],
         }
     )
 
 
-def _lines(published: Release, budget: dict[str, Any], left: float, files: list[Path]) -> dict[str, str]:
+def _lines(published: Release, budget: dict[str, Any], left: float) -> dict[str, str]:
     """Return titles and sentences on a release."""
     from hushgraph.privacy import guarantee_in_words
 
@@ -297,5 +337,4 @@ def _lines(published: Release, budget: dict[str, Any], left: float, files: list[
         "Budget": f"epsilon {budget['spent']:.4g} of {budget['epsilon']:g} is spent (delta {budget['delta']:g}); "
         + (f"one more release of epsilon {left:.4g} at most." if left > 0 else "nothing is left."),
         "Attribution": published.attribution or osm,
-        "Files": ", ".join(map(str, files)),
     }

@@ -20,6 +20,7 @@ from .guides.draws import (
     draw_marks as draw_marks,
 )
 from .guides.reading import (
+    filled as filled,
     read_guides as read_guides,
 )
 from .let.candidates import (

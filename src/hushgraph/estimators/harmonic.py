@@ -20,10 +20,8 @@ def harmonic_values(graph: Graph, signal: np.ndarray, known: np.ndarray, *, accu
     matrix, right = L[unknown][:, unknown], -(L[unknown][:, known] @ signal[known].astype(np.float64))
     solved = [cg(matrix, b, rtol=accuracy) for b in right.reshape(len(right), -1).T] if unknown.any() else []
     if any(info for _, info in solved):
-        msg = (
-            f"the missing values could not be filled to {accuracy:g} (edge weights of very different size?); use {{missing='drop'}}"
-        )
-        raise InputError(Sentence(msg))
+        msg = "the missing values could not be filled to {:g} (edge weights of very different size?); use {missing='drop'}"
+        raise InputError(Sentence(msg, accuracy))
     if solved:
         filled[unknown] = np.stack([values for values, _ in solved], axis=1).reshape(right.shape)
     return filled[~known]

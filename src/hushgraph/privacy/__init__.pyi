@@ -27,6 +27,10 @@ from .guarantee import (
     guarantee_in_words as guarantee_in_words,
     secret_in_words as secret_in_words,
 )
+from .guides import (
+    check_guides as check_guides,
+    public_guides as public_guides,
+)
 from .lattice import (
     lattice_noise as lattice_noise,
     lattice_step as lattice_step,
@@ -45,6 +49,7 @@ from .planning import (
     plan_release as plan_release,
 )
 from .publication import (
+    certificate_with_map as certificate_with_map,
     export as export,
 )
 from .release_request import (
@@ -61,6 +66,10 @@ from .releases import (
 from .sensitivity import (
     cap_names as cap_names,
     squared_sensitivity as squared_sensitivity,
+)
+from .series_folder import (
+    SeriesMap as SeriesMap,
+    write_series as write_series,
 )
 from .verification import (
     verify_release as verify_release,

@@ -133,8 +133,10 @@ def noise_level_of(certificate: dict[str, Any]) -> float:
 
 def remarks_of(certificate: dict[str, Any]) -> list[str]:
     """Return the certificate's remarks, which follow from the other fields."""
+    is_guided = bool(certificate.get("denoised", {}).get("guides"))
+    source = "and from the public guides listed under denoised.guides; they" if is_guided else "alone and"
     return [
-        "The denoised map and its expected error are computed from the noisy map alone and carry the same guarantee.",
+        f"The denoised map and its expected error are computed from the noisy map {source} carry the same guarantee.",
         "Counts are those after truncation and dropping by the stated caps and rules; that is what all figures here are about.",
         "Sums over regions should be taken from the noisy column: they are unbiased for those counts, with standard error "
         f"{noise_level_of(certificate):.6g} times the root of the number of values; the denoised map is biased for sums.",

@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 
-from hushgraph._progress import nth
+from hushgraph._errors import InputError, Sentence
+from hushgraph._progress import between, nth
 from hushgraph._validation import checked_count, checked_number, checked_seed, choose
 from hushgraph.datasets import city, hotspot_counts
-from hushgraph.estimators import ColumnTies, MethodName, denoise
-from hushgraph.graphs import Graph, checked_graph
+from hushgraph.estimators import METHODS, ColumnTies, MethodName, denoise
+from hushgraph.graphs import Graph, Noisy, checked_graph
 from hushgraph.privacy.calibration import Mechanism, checked_delta, mechanism_sigma
 from hushgraph.privacy.guarantee import MODERATE, checked_guarantee
 from hushgraph.privacy.lattice import checked_lattice_sigma
@@ -21,6 +22,8 @@ from hushgraph.privacy.releases import simulate
 from hushgraph.privacy.sensitivity import Adjacency, checked_caps, checked_neighbouring, squared_sensitivity
 
 PLANNED_EPSILONS = (0.1, 0.2, 0.5, 1.0, 2.0)
+MOST_EARLIER = 10_000  # maps that guide the planned one
+MANY_EVENTS = 1e13  # so many that a node's share of them is its share of the expectation
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,8 @@ class PlanRow:
         Number of values that a region of average density must hold for its total to be reliable.
     smallest_total : float
         Number of events in that region.
+    error_guided, snr_guided : float, optional
+        The same as error_denoised and snr_denoised with earlier maps of the same kind as guides; None in a plan without `after`.
     """
 
     epsilon: float
@@ -49,6 +54,8 @@ class PlanRow:
     snr_denoised: float
     smallest_region: int
     smallest_total: float
+    error_guided: float | None = None
+    snr_guided: float | None = None
 
 
 @dataclass(frozen=True)
@@ -69,6 +76,8 @@ class Plan:
         Relative standard error at which a total counts as reliable.
     rows : tuple of PlanRow
         One for each epsilon.
+    after : int, optional
+        Number of earlier maps that are guides.
     """
 
     delta: float
@@ -77,17 +86,23 @@ class Plan:
     expected_total: float
     reliable: float
     rows: tuple[PlanRow, ...]
+    after: int | None = None
 
     def __str__(self) -> str:
+        title = f"{'guided':>10}" if self.after else ""
+        guides = f"{self.after or 0:,} earlier maps" if self.after != 1 else "1 earlier map"
         head = (
             f"delta = {self.delta:g}, sensitivity² = {self.sensitivity_squared}, {self.n_values:,} values, about "
             f"{self.expected_total:,.0f} events (generated counts; the data was not looked at)\n"
-            f"{'epsilon':>8}{'sigma':>9}{'error noisy':>13}{'denoised':>10}{'SNR noisy':>12}{'denoised':>10}"
+            + f"guided: with {guides} of the same kind as guides\n"
+            * bool(self.after)
+            + f"{'epsilon':>8}{'sigma':>9}{'error noisy':>13}{'denoised':>10}{title}{'SNR noisy':>12}{'denoised':>10}{title}"
             f"   total within {self.reliable:.0%} needs"
         )
         lines = [
-            f"{row.epsilon:>8g}{row.sigma:>9.3g}{row.error_noisy:>13.2f}{row.error_denoised:>10.2f}{_decibels(row.snr_noisy):>12}"
-            f"{_decibels(row.snr_denoised):>10}   {row.smallest_region:,} values ({row.smallest_total:,.0f} events)"
+            f"{row.epsilon:>8g}{row.sigma:>9.3g}{row.error_noisy:>13.2f}{row.error_denoised:>10.2f}{_error(row.error_guided)}"
+            f"{_decibels(row.snr_noisy):>12}{_decibels(row.snr_denoised):>10}{_decibels(row.snr_guided):>{len(title)}}"
+            f"   {row.smallest_region:,} values ({row.smallest_total:,.0f} events)"
             + (" - more than there are" if row.smallest_region > self.n_values else "")
             + (" - hardly protects anybody" if row.epsilon > MODERATE else "")
             for row in self.rows
@@ -112,8 +127,12 @@ def plan_release(
     method: MethodName = "auto",
     n_draws: int | None = None,
     seed: int = 0,
+    after: int | None = None,
 ) -> Plan:
     """Return noise and expected error for each epsilon, on generated counts on your graph, before anything is charged.
+
+    With windows and without `after`, windows are denoised together on the product of graph and path, which is quick; the error of a release,
+    where each window is guided by the others, is somewhat smaller.
 
     Parameters
     ----------
@@ -143,6 +162,9 @@ def plan_release(
         Generated maps per epsilon that the errors are averaged over; 3, or 1 with windows, which take longer.
     seed : int
         Seed of the generated counts and of their noise.
+    after : int, optional
+        Number of earlier maps of the same kind, with the same epsilon, that would guide the next one; at most 10,000. They are
+        generated from the same places and habits: other events with the same expected number at each node, each with its own noise.
 
     Returns
     -------
@@ -172,17 +194,35 @@ def plan_release(
     total = checked_number("expected_total", total, "a positive expected number of events", above=0)
     reliable = checked_number("reliable", reliable, "a relative error between 0 and 1", above=0, below=1)
     choose("method", method, get_args(MethodName))
+    _check_after(after, method)
     draws = checked_count("n_draws", n_draws, 1) if n_draws is not None else 3 if n_windows is None else 1
-    truths = [_generated(stage, columns, total * stage.n / place.n, seed + draw) for draw in range(draws)]
+    here = total * stage.n / place.n
+    truths = [_generated(stage, columns, here, seed + draw) for draw in range(draws)]
+    pasts = [None if after is None else _earlier(stage, columns, here, seed + draw, after) for draw in range(draws)]
     rows = []
     for k, one in enumerate(guarantees):
         with nth(k, len(guarantees)):
-            rows.append(_row(stage, truths, *one, squared, mechanism, method, total / n_values, reliable))
-    return Plan(checked_delta(delta), squared, n_values, total, reliable, tuple(rows))
+            noise = {"epsilon": one[0], "delta": one[1], "sensitivity_squared": squared, "mechanism": mechanism}
+            rows.append(_row(stage, truths, (after or 0, pasts), noise, method, total / n_values, reliable))
+    return Plan(checked_delta(delta), squared, n_values, total, reliable, tuple(rows), after)
 
 
-def _decibels(value: float) -> str:
-    return "-" if math.isnan(value) else f"{value:.1f} dB"
+def _check_after(after: int | None, method: str) -> None:
+    """Refuse a number of earlier maps that is none, and a method that takes no guides."""
+    if after is None:
+        return
+    checked_count("after", after, 1, MOST_EARLIER)
+    if not METHODS[method].takes_guides:
+        able = " or ".join(repr(name) for name, about in METHODS.items() if about.takes_guides)
+        raise InputError(Sentence("{after=} belongs to {method=}{}; got {!r}", able, method))
+
+
+def _error(value: float | None) -> str:
+    return "" if value is None else f"{value:>10.2f}"
+
+
+def _decibels(value: float | None) -> str:
+    return "" if value is None else "-" if math.isnan(value) else f"{value:.1f} dB"
 
 
 def _generated(graph: Graph, columns: int, total: float, seed: int) -> np.ndarray:
@@ -194,27 +234,54 @@ def _generated(graph: Graph, columns: int, total: float, seed: int) -> np.ndarra
     return rng.multinomial(counts.astype(np.int64), np.full(columns, 1 / columns)).astype(float)
 
 
+def _earlier(graph: Graph, columns: int, total: float, seed: int, count: int) -> np.ndarray:
+    """Return the mean of the counts of `count` earlier maps: other events with the expected numbers of `_generated` for this seed.
+
+    A sum of Poisson counts is Poisson, so that the mean is drawn at once.
+    """
+    # places and habits depend on the seed alone, so that the shares of very many events are those of the expectation
+    mean = hotspot_counts(graph, total=MANY_EVENTS, seed=seed) * (total / MANY_EVENTS / columns)
+    rng = np.random.default_rng((seed, 1))
+    whole = count * (mean if columns == 1 else np.repeat(mean[:, None], columns, axis=1))
+    return rng.poisson(whole) / count
+
+
 def _row(
     graph: Graph,
     truths: list[np.ndarray],
-    epsilon: float,
-    delta: float,
-    squared: int,
-    mechanism: Mechanism,
+    earlier: tuple[int, list[np.ndarray | None]],
+    noise: dict[str, Any],
     method: MethodName,
     density: float,
     reliable: float,
 ) -> PlanRow:
-    """Return the row of one epsilon; `density` is the expected number of events per value."""
-    sigma = checked_lattice_sigma(mechanism_sigma(mechanism, epsilon=epsilon, delta=delta, sensitivity_squared=squared))
+    """Return the row of one epsilon; `density` is the expected number of events per value, `earlier` how many maps and their means."""
+    sigma = checked_lattice_sigma(mechanism_sigma(**noise))
     squares = []
-    for draw, truth in enumerate(truths):
-        noisy = simulate(graph, truth, epsilon=epsilon, delta=delta, sensitivity_squared=squared, mechanism=mechanism, seed=draw)
-        columns: ColumnTies = "path" if truth.ndim == 2 else "separate"
+    count, pasts = earlier
+    for draw, (truth, past) in enumerate(zip(truths, pasts, strict=True)):
+        windows = (
+            range(truth.shape[1] + 1) if count and truth.ndim == 2 else None
+        )  # then `denoise` takes them as those of a release
+        noisy = simulate(graph, truth, **noise, seed=draw, windows=windows)
+        columns: ColumnTies | None = None if count else "path" if truth.ndim == 2 else "separate"
         with nth(draw, len(truths)):
-            signal = denoise(graph, noisy, method=method, columns=columns, nonnegative=True).signal
-        squares.append([np.mean(part**2) for part in (truth, noisy.values - truth, signal - truth)])
-    energy, noise, error = np.mean(squares, axis=0)
-    before, after = (10 * math.log10(energy / part) if energy > 0 and part > 0 else math.nan for part in (noise, error))
+            with between(0.0, 0.4 if count else 1.0):
+                signal = denoise(graph, noisy, method=method, columns=columns, nonnegative=True).signal
+            parts = [truth, noisy.values - truth, signal - truth]
+            if past is not None:
+                level = noisy.noise_level / math.sqrt(count)  # of the mean of maps that have the noise of this one each
+                values = past + np.random.default_rng((draw, count)).normal(0, level, past.shape)
+                guide = Noisy(values, sigma=level, kind="simulation", graph_hash=graph.hash)
+                with between(0.4, 1.0):
+                    guided = denoise(graph, noisy, method=method, nonnegative=True, guides=guide).signal
+                parts.append(guided - truth)
+        squares.append([np.mean(part**2) for part in parts])
+    energy, *errors = np.mean(squares, axis=0)
+    ratios = [10 * math.log10(energy / part) if energy > 0 and part > 0 else math.nan for part in errors]
     region = max(1, math.ceil((sigma / (reliable * density)) ** 2))  # sigma sqrt(m) = reliable * density * m
-    return PlanRow(epsilon, sigma, math.sqrt(noise), math.sqrt(error), before, after, region, region * density)
+    (before, *left), (snr_before, *snrs) = [math.sqrt(part) for part in errors], ratios
+    guided_error, guided_ratio = (left[1], snrs[1]) if len(left) > 1 else (None, None)
+    return PlanRow(
+        noise["epsilon"], sigma, before, left[0], snr_before, snrs[0], region, region * density, guided_error, guided_ratio
+    )

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hushgraph._atomic import atomic_folder
 from hushgraph._errors import FileThereError, InputError, PathError
 from hushgraph._validation import choose
 from hushgraph.estimators import Denoised, MethodName, denoise
-from hushgraph.privacy.certificate import CERTIFICATE, certificate_of
+from hushgraph.privacy.certificate import CERTIFICATE, certificate_of, remarks_of
+from hushgraph.privacy.guides import check_guides, public_guides
 from hushgraph.privacy.map_file import MAP, file_digest, write_map
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ def export(
     integer: bool = False,
     spreadsheet_safe: bool = False,
     denoised: Denoised | None = None,
+    guides: Any = None,
 ) -> Path:
     """Write the folder of a release, all of it or nothing.
 
@@ -39,7 +41,9 @@ def export(
     method, nonnegative, integer, spreadsheet_safe : str, bool, bool, bool
         As in `Release.export`.
     denoised : Denoised, optional
-        The result of `denoise` on the release with these options, if it was computed before.
+        The result of `denoise` on the release with these options, if it was computed before; it says itself which guides it had.
+    guides : optional
+        As in `Release.export`; not with `denoised`.
 
     Returns
     -------
@@ -54,11 +58,15 @@ def export(
         msg = "only a release is exported: its noise comes from the operating system and was charged for"
         raise InputError(msg)
     safe = choose("spreadsheet_safe", spreadsheet_safe, (True, False))
+    if denoised is not None and guides is not None:
+        msg = "give guides or denoised, not both: a denoised map was made with its guides already"
+        raise InputError(msg)
     if denoised is None:
-        denoised = denoise(release.graph, release, method=method, nonnegative=nonnegative, integer=integer)
+        if guides is not None:
+            check_guides(release.graph, guides, method=method)
+        denoised = denoise(release.graph, release, method=method, nonnegative=nonnegative, integer=integer, guides=guides)
     values = {"noisy": release.values, "denoised": denoised.signal, "expected_error": denoised.expected_error()}
-    certificate = certificate_of(release)
-    certificate["denoised"] = {"method": method, "nonnegative": nonnegative, "integer": integer, "noise_level": release.noise_level}
+    certificate = certificate_with_map(release, denoised, method=method, nonnegative=nonnegative, integer=integer)
     certificate["spreadsheet_safe"] = safe
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -75,6 +83,31 @@ def export(
         )
         raise PathError(error.errno, msg) from None
     return target
+
+
+def certificate_with_map(release: Release, denoised: Denoised, *, method: str, nonnegative: bool, integer: bool) -> dict[str, Any]:
+    """Return the certificate of a release with what it says of the denoised map: how it was made, and from which public guides.
+
+    Parameters
+    ----------
+    release : Release
+        The release.
+    denoised : Denoised
+        The denoised map.
+    method, nonnegative, integer : str, bool, bool
+        How it was made.
+
+    Returns
+    -------
+    dict
+        The certificate, ready for JSON.
+    """
+    certificate = certificate_of(release)
+    certificate["denoised"] = {"method": method, "nonnegative": nonnegative, "integer": integer, "noise_level": release.noise_level}
+    if entries := public_guides(denoised):
+        certificate["denoised"]["guides"] = entries
+    certificate["remarks"] = remarks_of(certificate)
+    return certificate
 
 
 def _write_text(path: Path, text: str) -> None:

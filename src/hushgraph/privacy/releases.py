@@ -214,10 +214,11 @@ class Release(Noisy):
         nonnegative: bool = True,
         integer: bool = False,
         spreadsheet_safe: bool = False,
+        guides: Any = None,
     ) -> Path:
         """Write the noisy map, the denoised map with its expected error, and the certificate into a new folder.
 
-        The denoised map is computed here, from the release alone.
+        The denoised map is computed here, from the release and from public guides, if there are any. Neither costs budget.
 
         Parameters
         ----------
@@ -233,14 +234,22 @@ class Release(Noisy):
             Spreadsheets take labels that begin with =, +, - or @ for formulas. If True, an apostrophe is written before them, and
             before labels with an apostrophe in front or with a semicolon, tab or line end in them, and all text is in quotation marks.
             The certificate says so, and `read_release` expects it.
+        guides : array, table, mapping, Release, Denoised, or a list of these, optional
+            Public maps that make the denoised map better, as in `denoise`: earlier releases, say, or `graph.covariates()`. They must be
+            public: the map that is published depends on them. The certificate lists their names and SHA-256.
 
         Returns
         -------
         Path
             The folder.
+
+        Raises
+        ------
+        InputError
+            If the guides cannot be used; nothing is written then.
         """
         return export(
-            self, folder, method=method, nonnegative=nonnegative, integer=integer, spreadsheet_safe=spreadsheet_safe
+            self, folder, method=method, nonnegative=nonnegative, integer=integer, spreadsheet_safe=spreadsheet_safe, guides=guides
         )  # fmt: skip
 
 

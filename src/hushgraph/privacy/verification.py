@@ -31,6 +31,7 @@ from hushgraph.privacy.certificate import (
     statement_of,
     words_of,
 )
+from hushgraph.privacy.guides import GUIDE_FIELDS, is_guide_list
 from hushgraph.privacy.lattice import lattice_step
 from hushgraph.privacy.ledger.chain import LedgerTampered, check_heads, fraction_of, history, read_entry
 from hushgraph.privacy.map_file import MAP, file_digest, map_rows, noisy_values, row_columns
@@ -52,11 +53,12 @@ _PARTS = {
     "graph": {"hash", "nodes", "edges"},
     "ledger": {"identity", "dataset", "entry", "head", "replaces", "budget"},
     "versions": {"hushgraph", "python", "numpy", "scipy"},
-    "denoised": {"method", "nonnegative", "integer", "noise_level"},
+    "denoised": {"method", "nonnegative", "integer", "noise_level", "guides"},
     "files": {"map.csv"},
     "rules": {"place", "max_distance", "far"},
 }
 _BUDGET = {"epsilon", "delta", "period", "spent"}
+_GUIDES = "Each guide of its denoised map has a name, an origin and its SHA-256"
 
 Subject = Literal["certificate", "map", "graph", "ledger"]
 Finding = tuple[bool | None, str]
@@ -161,7 +163,18 @@ def certificate_checks(certificate: dict[str, Any]) -> list[Check]:
         attempt("certificate", "Its sensitivity follows from its caps and adjacency", lambda: _sensitivity(certificate)),
         attempt("certificate", "Its noise is enough for its epsilon, delta and sensitivity", noise),
         words_check(certificate),
+        *_guide_checks(certificate),
     ]
+
+
+def _guide_checks(certificate: Any) -> Iterator[Check]:
+    """Check the list of guides, if the certificate has one. Guides are no claims of the charge: they may be chosen after it."""
+    denoised = certificate.get("denoised") if isinstance(certificate, dict) else None
+    if isinstance(denoised, dict) and "guides" in denoised:
+        fault = (
+            "" if (right := is_guide_list(denoised["guides"])) else "its list of guides is not whole: the certificate was edited"
+        )
+        yield Check("certificate", _GUIDES, right, fault)
 
 
 def words_check(certificate: dict[str, Any]) -> Check:
@@ -190,6 +203,10 @@ def _unknown_fields(certificate: dict[str, Any]) -> set[str]:
     more = certificate.keys() - allowed
     for name, inner in _PARTS.items():
         more |= {f"{name}.{field}" for field in certificate.get(name, {}).keys() - inner}
+    guides = certificate.get("denoised", {}).get("guides", [])
+    if guides and certificate["format"] == OLD_FORMAT:
+        more.add("denoised.guides")
+    more |= {f"denoised.guides.{field}" for guide in guides if isinstance(guide, dict) for field in guide.keys() - GUIDE_FIELDS}
     return more | {f"ledger.budget.{field}" for field in certificate["ledger"]["budget"].keys() - _BUDGET}
 
 
@@ -345,31 +362,36 @@ def verify_release(folder: str | os.PathLike, graph: Graph | None = None, ledger
         *others,
         *_map_checks(folder, certificate, graph),
         *_charge_checks(certificate, ledger),
-        *_UNKNOWN,
+        *_unknown(is_guided=any(check.claim == _GUIDES for check in others)),
     )
     return Verification((form, *parts))
 
 
-_UNKNOWN = (
-    Check(
-        "certificate",
-        "The owner's word is true",
-        None,
-        "no file can show that graph, windows and caps were chosen without looking at the data, and that ids are those of the units",
-    ),
-    Check(
-        "map",
-        "The denoised column is that of the method",
-        None,
-        "it is made from the noisy one, in the way that is stated, and so are expected errors; hushgraph denoise GRAPH FOLDER makes them again",
-    ),
-    Check(
-        "map",
-        "Coordinates and versions are right",
-        None,
-        "they are for information, as are further columns and files; the graph's hash does not cover coordinates",
-    ),
-)
+def _unknown(*, is_guided: bool) -> tuple[Check, ...]:
+    """Return the claims that no file can show."""
+    source = " and the guides that are listed" * is_guided
+    again = f"hushgraph denoise GRAPH FOLDER{' --guide ...' * is_guided} makes them again"
+    return (
+        Check(
+            "certificate",
+            "The owner's word is true",
+            None,
+            "no file can show that graph, windows and caps were chosen without looking at the data, and that ids are those of the units"
+            + "; nor that the guides are public" * is_guided,
+        ),
+        Check(
+            "map",
+            "The denoised column is that of the method",
+            None,
+            f"it is made from the noisy one{source}, in the way that is stated, and so are expected errors; {again}",
+        ),
+        Check(
+            "map",
+            "Coordinates and versions are right",
+            None,
+            "they are for information, as are further columns and files; the graph's hash does not cover coordinates",
+        ),
+    )
 
 
 def _graph_check(certificate: dict[str, Any], graph: Graph | None) -> Check:

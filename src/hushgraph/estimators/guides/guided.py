@@ -187,7 +187,7 @@ def _variance(parts: list[Assessed], weights: np.ndarray, signal: np.ndarray) ->
 def _accounts(guides: tuple[Guide, ...], gains: np.ndarray, removed: float) -> dict[str, dict[str, Any]]:
     """Return for each guide the share of the risk that it removed, in words too, and what identifies it."""
     total = float(gains.sum())
-    accounts = {}
+    accounts: dict[str, dict[str, Any]] = {}
     for guide, gain in zip(guides, gains.tolist(), strict=True):
         share = removed * gain / total if total > 0 else 0.0
         if gain == 0:
@@ -196,7 +196,8 @@ def _accounts(guides: tuple[Guide, ...], gains: np.ndarray, removed: float) -> d
             words = "hardly helped"
         else:
             words = f"removed {share:.0%} of the squared error that was left without guides"
-        accounts[guide.name] = {
+        name = guide.name if guide.name not in accounts else f"{guide.name} (given)"
+        accounts[name] = {
             "risk_removed": share,
             "in_words": words,
             "made_from": guide.made_from,
@@ -207,11 +208,10 @@ def _accounts(guides: tuple[Guide, ...], gains: np.ndarray, removed: float) -> d
 
 def refuse_same_draw(guides: tuple[Guide, ...], y: np.ndarray, estimate: Assessed) -> None:
     """Refuse a guide that is the noisy signal or its denoised map, in any unit: it holds the same noise."""
-    clipped = np.maximum(estimate.signal, 0.0)
-    shapes = {"noisy map": (y,), "denoised map": (estimate.signal, clipped, np.rint(clipped))}
-    for kind, maps in shapes.items():
+    for kind, values in {"noisy map": y, "denoised map": estimate.signal}.items():
+        clipped = np.maximum(values, 0.0)
         for guide in guides:
-            if any(_is_same(guide.values, one) for one in maps):
+            if any(_is_same(guide.values, one) for one in (values, clipped, np.rint(clipped))):
                 msg = (
                     f"the guide {guide.name!r} is the {kind} of these very values: it holds their noise and would be believed where it "
                     "repeats the noise; pass maps of other days, places or kinds"

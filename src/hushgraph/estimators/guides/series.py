@@ -52,13 +52,13 @@ def guided_series(
             y = problem.planes[0].astype(np.float64)
             refuse_same_draw(problem.guides, y, base)
             with timed(timings, "noise of guides", 0.3, 0.5):
-                guides = [*problem.guides]
+                guides = []
                 for j, (name, values, sigma, made_from) in enumerate(sums.around(k, direction)):
                     with nth(j, 2):
                         guides.append(
                             Guide(name, _quick_map(problem.graph, values, Noise.of(sigma), settings), made_from=made_from)
                         )
-            guided = replace(problem, guides=tuple(guides))
+            guided = replace(problem, guides=(*guides, *problem.guides))
             expert = Expert("alone" if joint[k] is None else "joint", base)
             with between(0.5, 1.0):
                 estimates.append(guided_estimate(guided, settings, y, expert, timings) if guided.guides else base)

@@ -24,9 +24,7 @@ LEAST = 1e-6  # of the mean square of u, below which H(u^2) does not go
 def local_regressions(observation: Observation) -> KnownDerivatives:
     """Return a column for every width of the surroundings."""
     filters, p = observation.filters, observation.prediction
-    if p is None:
-        msg = "local regression needs a prediction"
-        raise ValueError(msg)
+    assert p is not None, "local regression is on a prediction"
     eps = filters.probes.eps
     heat = np.cumsum(filters.split(filters.coefficients).heat, axis=0)
     values, derivatives = [], []
