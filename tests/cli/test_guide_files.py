@@ -85,7 +85,7 @@ def test_explore_hands_guides_over(folder, releases, monkeypatch):
     given = ["--guide", str(folder / "stops.csv"), "--guide", str(releases[0])]
     answer = CliRunner().invoke(app, ["explore", "--no-browser", *streets, *given])
     assert answer.exit_code == 0, answer.output
-    assert list(calls[0]["guides"]) == ["buses", "trams", "trips"]
+    assert list(calls[0]["guides"]) == ["trips", "buses", "trams"]
     assert CliRunner().invoke(app, ["explore", "--no-browser", *streets]).exit_code == 0
     assert calls[1]["guides"] is None
     for wrong in (given, [*streets, "--guide", str(Path("nowhere.csv"))]):
