@@ -20,7 +20,7 @@ SANITIZED = LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-n
 WORKERS ?= 2
 FUZZ ?= 20000
 
-.PHONY: demo test test-slow test-browser test-lowest docs lint stubs asan wheel gpu-package bench bench-privacy bench-fused-lasso bench-estimators bench-method bench-files bench-distributed bench-scaling-model bench-explorer bench-start test-gpu bench-gpu estimators reproduce clean
+.PHONY: demo test test-slow test-browser test-lowest docs lint stubs asan wheel gpu-package bench bench-privacy bench-fused-lasso bench-estimators bench-guides bench-method bench-files bench-distributed bench-scaling-model bench-explorer bench-start test-gpu bench-gpu estimators reproduce clean
 
 demo: $(VENV)/.core  ## a complete private release in a generated city: count, charge, noise, denoise, certificate, maps
 	$(RUN) -m hushgraph demo --out out/demo
@@ -126,6 +126,9 @@ bench-start: $(VENV)/.browser  ## the waiting times of a new user, with the data
 
 bench-estimators: $(VENV)/.installed  ## the gain and the cost of each method; results in benchmarks/results
 	$(RUN) benchmarks/estimators.py
+
+bench-guides: $(VENV)/.installed  ## what guides gain, what useless ones cost, series of maps, the truth of their risk; results in benchmarks/results
+	$(RUN) benchmarks/guides.py
 
 bench-method: $(VENV)/.installed  ## the numbers of docs/method.md: bounds on the spectrum, estimates of sigma, levels, expected errors
 	$(RUN) benchmarks/method.py
