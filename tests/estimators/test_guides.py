@@ -1,5 +1,6 @@
 """Guides: every form of them, never the same draw, no harm by useless ones, a gain by useful ones, and an honest risk."""
 
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -9,6 +10,8 @@ from scipy import stats
 
 import hushgraph as hg
 from hushgraph.estimators.combined import Plan, combination_of
+from hushgraph.estimators.counts import empirical_bayes
+from hushgraph.estimators.counts.surroundings import node_surroundings
 from hushgraph.estimators.guides import guided, prediction
 from hushgraph.estimators.guides.blending import blend_weights
 from hushgraph.estimators.guides.draws import draw_marks
@@ -274,8 +277,9 @@ def test_guides_of_signals_of_any_sign(town, method):
         alone, result = (hg.denoise(town, y, sigma=2.0, method=method, guides=guides) for guides in (None, guide))
         assert hg.snr(clean, result.signal) > hg.snr(clean, alone.signal) + 1.5, name
         assert result.risk < alone.risk
-        removed = result.details["guides"]["guide"]["risk_removed"]
-        assert removed == pytest.approx(1 - max(result.risk, 0) / alone.risk, abs=1e-12)
+        told = result.details["guides"]["guide"]
+        assert told["risk_removed"] == pytest.approx(max(1 - max(result.risk, result.risk_se) / alone.risk, 0), abs=1e-12)
+        assert ("at least" in told["in_words"]) == (result.risk < result.risk_se and told["risk_removed"] >= 0.005)
 
 
 def test_shares_of_the_guides(town, months):
@@ -332,7 +336,7 @@ def test_risk_of_guided_results_is_honest(town, months, monkeypatch):
 
 @pytest.mark.statistics
 def test_guided_estimates_have_the_divergence_of_finite_differences(town, months):
-    """|z| < 4.9 over 30 directions, a false alarm in a million; a divergence that is 20 % too large is seen (control).
+    """|z| < 4.9 over 30 directions, a false alarm in a million; a divergence that is half as large again is seen (control).
 
     The prediction is held fixed: what its coefficients cost is charged.
     """
@@ -340,7 +344,7 @@ def test_guided_estimates_have_the_divergence_of_finite_differences(town, months
     y, noise = noisy_of(now), Noise.of(SIGMA)
     plan = Plan.of(town.n, Settings(refine=False))
     local = replace(plan, sets={"let": ("constant", "heat_bands", "bands", "local")})
-    bent, linear = (predict(y, [before], SIGMA**2, kinks=kinks) for kinks in (True, False))
+    bent, linear = (predict(y, [before], Noise.of(SIGMA), kinks=kinks) for kinks in (True, False))
     for graph, some, fixed in ((town, local, linear), (reweighted(town, bent.signal), plan, bent)):
         filters = Filters.of(graph, noise, n_probes=16)
         estimate = combination_of(filters, y, noise, replace(some, refined=False), {}, prediction=fixed.signal)
@@ -395,10 +399,10 @@ def test_predictions_leave_out_what_says_nothing():
     rng = np.random.default_rng(0)
     useful, other = rng.normal(size=(2, 2000))
     y = 3 * useful + rng.normal(size=2000)
-    useful_alone = predict(y, [other, useful, np.ones(2000)], 1.0, kinks=True)
+    useful_alone = predict(y, [other, useful, np.ones(2000)], Noise.of(1.0), kinks=True)
     assert useful_alone.chosen == [1]
     assert np.corrcoef(useful_alone.signal, useful)[0, 1] > 0.999
-    nothing = predict(y, [other], 1.0, kinks=False)
+    nothing = predict(y, [other], Noise.of(1.0), kinks=False)
     assert nothing.n_terms == 0
     assert nothing.cost == 0
     np.testing.assert_allclose(nothing.signal, y.mean())
@@ -410,7 +414,7 @@ def test_false_alarms_of_a_prediction(monkeypatch, penalty, rejected):
     """A guide of white noise is taken in an eighth of the draws; more than 0.22 of 400 come once in a million then. Less penalty: control."""
     monkeypatch.setattr(prediction, "PENALTY", penalty)
     rng = np.random.default_rng(0)
-    taken = [predict(rng.normal(size=500), [rng.normal(size=500)], 1.0, kinks=True).n_terms > 0 for _ in range(400)]
+    taken = [predict(rng.normal(size=500), [rng.normal(size=500)], Noise.of(1.0), kinks=True).n_terms > 0 for _ in range(400)]
     assert (np.mean(taken) > 0.22) == rejected
 
 
@@ -426,14 +430,98 @@ def test_reweighted_edges_are_weak_across_jumps(town):
     assert np.array_equal(reweighted(town, np.ones(town.n)).adjacency.data, town.adjacency.data)
 
 
-def test_a_guide_that_repeats_the_noise_in_another_way_is_noticed_by_its_impossible_risk(town, months):
-    """A map denoised from the same draw by another program, which no mark tells; the same from another draw is fine (control)."""
+def test_a_guide_that_repeats_the_noise_in_another_way_is_left_out_for_its_impossible_risk(town, months):
+    """A map made from the same draw by another program, which no mark tells; the same from another draw is used (control)."""
     now, _ = months
-    y = noisy_of(now)
-    mixed = np.sqrt(np.abs(y)) * np.sign(y)
-    with pytest.raises(
-        ValueError, match="hold the noise of these very values: with them the estimated squared error is more than 5"
-    ):
-        hg.denoise(town, y, sigma=SIGMA, method="let", guides=mixed)
-    other = noisy_of(now, seed=8)
-    hg.denoise(town, y, sigma=SIGMA, method="let", guides=np.sqrt(np.abs(other)) * np.sign(other))
+    y, other = noisy_of(now), noisy_of(now, seed=8)
+    alone = hg.denoise(town, y, sigma=SIGMA, method="let")
+    same, fine = (
+        hg.denoise(town, y, sigma=SIGMA, method="let", guides=np.sqrt(np.abs(values)) * np.sign(values)) for values in (y, other)
+    )
+    assert np.array_equal(same.signal, alone.signal)
+    assert "holds the noise of this signal, or sigma is too large" in same.details["guides"]["guide"]["in_words"]
+    assert any("a guide was left out" in note for note in same.details["notes"])
+    assert not np.array_equal(fine.signal, alone.signal)
+
+
+def test_a_good_guide_without_sigma_or_with_a_large_one_is_no_error(town, months):
+    now, before = months
+    for factor in (None, 1.3, 2.0):
+        sigma = {} if factor is None else {"sigma": factor * SIGMA}
+        for method in ("let", "auto"):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                alone, result = (
+                    hg.denoise(town, noisy_of(now), method=method, guides=guides, **sigma) for guides in (None, before)
+                )
+            assert hg.snr(now, result.signal) >= hg.snr(now, alone.signal)
+
+
+def test_guides_with_few_values_are_no_denoised_maps():
+    """A constant on each of two components, which the denoised map is too."""
+    path = np.stack([np.arange(99), np.arange(99) + 1], axis=1)
+    graph = hg.Graph.from_edges(np.concatenate([path, path + 100]), n=200)
+    sides = np.repeat([0.0, 1.0], 100)
+    for seed in range(5):
+        hg.denoise(graph, noisy_of(5 * sides, 1.0, seed), sigma=1.0, guides=sides)
+
+
+@pytest.mark.parametrize("empty", [[], {}, ()])
+def test_no_guides_are_no_guides(town, months, empty):
+    y = noisy_of(months[0])
+    alone, result = (hg.denoise(town, y, sigma=SIGMA, method="let", guides=guides) for guides in (None, empty))
+    assert np.array_equal(alone.signal, result.signal)
+
+
+@pytest.mark.statistics
+def test_guides_with_a_sigma_per_node(town, months):
+    """Over six draws at fixed seeds: ten useless guides, half of which scale with sigma, cost below 0.5 dB on average; a useful one gains over 1 dB."""
+    now, before = months
+    rng = np.random.default_rng(3)
+    sigma = 4 * np.exp(rng.normal(0, 1, town.n))
+    useless = rng.normal(size=(town.n, 10)) * np.where(np.arange(10) < 5, 1.0, sigma[:, None])
+    losses, gains = [], []
+    for seed in range(6):
+        y = noisy_of(now, sigma, seed)
+        alone, without, helped = (
+            hg.snr(now, hg.denoise(town, y, sigma=sigma, nonnegative=True, guides=guides).signal)
+            for guides in (None, useless, before)
+        )
+        losses.append(alone - without)
+        gains.append(helped - alone)
+    assert np.mean(losses) < 0.5
+    assert np.mean(gains) > 1
+
+
+def test_prediction_with_a_sigma_per_node_is_weighted_least_squares():
+    rng = np.random.default_rng(0)
+    guide, sigma = rng.normal(size=800), np.exp(rng.normal(size=800))
+    y = 2 + 3 * guide + sigma * rng.normal(size=800)
+    found = predict(y, [guide], Noise.of(sigma), kinks=False)
+    X = np.stack([np.ones(800), guide], axis=1)
+    inverse = np.linalg.inv(X.T @ (X / sigma[:, None] ** 2))
+    np.testing.assert_allclose(found.signal, X @ inverse @ (X.T @ (y / sigma**2)), rtol=1e-10)
+    added = np.trace(inverse @ X.T @ X) - 800 / np.sum(sigma**-2.0)
+    assert found.cost == pytest.approx(added * 1.5)
+
+
+@pytest.mark.parametrize("per_node", [False, True])
+def test_slope_of_guided_counts_is_the_posterior_variance_over_the_noise(town, months, per_node):
+    """By finite differences, with the pilot and both priors held fixed, as the unguided estimate is tested."""
+    now, before = months
+    sigma = SIGMA * np.exp(np.random.default_rng(5).normal(0, 0.4, town.n)) if per_node else np.full(town.n, SIGMA)
+    y = noisy_of(now, sigma)
+    surroundings = node_surroundings(town).with_covariates(empirical_bayes._guide_covariates(before[None]))
+    features = np.concatenate([surroundings.features(y), before[:, None]], axis=1)
+
+    def on_grid(values):
+        return empirical_bayes.likelihood_on(values, sigma, top=300.0)
+
+    fit = empirical_bayes.fit_pass(on_grid(y), features, empirical_bayes.START)
+    step = 1e-4 * SIGMA
+    (above, _), (_, variance), (below, _) = (fit.posterior(on_grid(y + shift), fit.mu) for shift in (step, 0.0, -step))
+    np.testing.assert_allclose((above - below) / (2 * step), variance / sigma**2, rtol=2e-4, atol=2e-5)
+    moved = y.copy()
+    moved[11] += 50
+    again = np.concatenate([surroundings.features(moved), before[:, None]], axis=1)
+    assert np.array_equal(again[11], features[11]), "no feature of a node sees its own value"

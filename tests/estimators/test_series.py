@@ -97,6 +97,26 @@ def test_sums_weigh_by_inverse_variance(town, months):
     assert next(SeriesSums(per_node).around(0, "all"))[2] == pytest.approx(sigma)
 
 
+def test_maps_of_very_different_noise(town, months):
+    y = noisy_of(months[:, :3])
+    problems = [Problem(town, column, sigma) for column, sigma in zip(y.T, (1e-8, 8.0, 8.0), strict=True)]
+    _, values, sigma, _ = next(SeriesSums(problems).around(0, "all"))
+    np.testing.assert_allclose(values, y[:, 1:].mean(axis=1))
+    assert sigma == pytest.approx(8 / np.sqrt(2))
+
+
+@pytest.mark.statistics
+def test_risks_of_maps_with_different_noise(town, months):
+    """One map of sigma 60 beside five of sigma 6, all at once: its (error - risk) / risk_se over 12 draws, |mean| < 1.2 and spread < 2."""
+    sigmas, scores = np.array([60.0, 6, 6, 6, 6, 6]), []
+    for seed in range(12):
+        y = months + sigmas * np.random.default_rng(seed).normal(size=months.shape)
+        result = hg.denoise_series(town, [as_noisy(town, y[:, k], sigma) for k, sigma in enumerate(sigmas)], method="let")[0]
+        scores.append((np.sum((result.signal - months[:, 0]) ** 2) - result.risk) / result.risk_se)
+    assert abs(np.mean(scores)) < 1.2
+    assert np.std(scores) < 2
+
+
 def test_the_past_does_not_depend_on_what_comes_later(town, months):
     y = noisy_of(months)
     whole = hg.denoise_series(town, list(y.T), sigma=SIGMA, direction="past", nonnegative=True)
@@ -134,6 +154,7 @@ def test_results_of_a_series_are_no_guides_for_its_maps(town, months):
         ([], "maps must be at least one map; got none"),
         ("months", "maps|signal"),
         ("twice", "maps number 1 and 3 of the series are the same map, with the same noise"),
+        ("table twice", "maps number 1 and 3 of the series are the same map"),
         ("no sigma", "map number 1 of the series has no sigma"),
         ("table", "map number 2 of the series has several columns"),
         ("one signal", "maps must be a list of maps, a table with a column per map"),
@@ -141,11 +162,19 @@ def test_results_of_a_series_are_no_guides_for_its_maps(town, months):
 )
 def test_series_that_cannot_be_used(town, months, maps, message):
     y = noisy_of(months)
-    made = {"twice": [y[:, 0], y[:, 1], y[:, 0]], "no sigma": list(y.T), "table": [y[:, 0], y], "one signal": y[:, 0]}
+    made = {
+        "twice": [y[:, 0], y[:, 1], y[:, 0]],
+        "table twice": y[:, [0, 1, 0]],
+        "no sigma": list(y.T),
+        "table": [y[:, 0], y],
+        "one signal": y[:, 0],
+    }
     with pytest.raises((ValueError, TypeError), match=message):
         hg.denoise_series(
             town, made.get(maps, maps) if isinstance(maps, str) else maps, sigma=None if maps == "no sigma" else SIGMA
         )
+    with pytest.raises(ValueError, match="sigma must be given with direction='past'"):
+        hg.denoise_series(town, y, direction="past")
     with pytest.raises(ValueError, match="direction must be"):
         hg.denoise_series(town, y, sigma=SIGMA, direction="future")
 

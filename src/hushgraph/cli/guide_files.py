@@ -53,7 +53,12 @@ def _stem(path: Path) -> str:
 
 
 def refuse_release_file(path: Path) -> None:
-    """Refuse the map of a release without its folder: the folder knows the noise."""
+    """Refuse the map of a release without its folder, which knows the noise, and a map of a series, which holds the noise of others."""
+    if (path.parent / "summary.json").exists() and (path.parent / "summary.csv").exists():
+        msg = (
+            f"{path} was made by hushgraph series, from the noise of several releases; pass the folders of the releases themselves"
+        )
+        raise InputError(msg)
     if path.name == "map.csv" and (path.parent / "certificate.json").exists():
         msg = f"{path} belongs to a release, whose certificate knows the noise; pass the folder {path.parent}"
         raise InputError(msg)

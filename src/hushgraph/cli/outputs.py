@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -47,13 +48,16 @@ def checked_folder(path: Path, *, force: bool) -> Path:
 
 def checked_series_folder(path: Path, *, force: bool) -> Path:
     """Return `path` if the folder of a series can be written there; with `force` it may replace an earlier series, nothing else."""
-    return _checked_new(
-        path, "series", lambda names: names >= SERIES_FILES and all(_is_of_series(name) for name in names), force=force
-    )
+    return _checked_new(path, "series", lambda names: names >= SERIES_FILES and names <= _files_of_series(path), force=force)
 
 
-def _is_of_series(name: str) -> bool:
-    return name in SERIES_FILES or name.endswith(".csv")
+def _files_of_series(folder: Path) -> set[str]:
+    """Return the names of the files that the summary of a series lists, and of the summary itself; none if it cannot be read."""
+    try:
+        listed = json.loads((folder / "summary.json").read_text(encoding="utf-8"))["releases"]
+        return SERIES_FILES | {str(one["file"]) for one in listed}
+    except (OSError, ValueError, KeyError, TypeError):
+        return set()
 
 
 def _checked_new(path: Path, kind: str, is_one: Callable[[set[str]], bool], *, force: bool) -> Path:

@@ -17,7 +17,7 @@ from hushgraph.core import rowwise_variances
 from hushgraph.estimators.combined import denoise_combined
 from hushgraph.estimators.counts.method import denoise_counts
 from hushgraph.estimators.guides.draws import draw_marks
-from hushgraph.estimators.guides.guided import denoise_guided
+from hushgraph.estimators.guides.guided import IMPOSSIBLE_WORDS, denoise_guided
 from hushgraph.estimators.guides.reading import Guide, filled, read_guides
 from hushgraph.estimators.guides.series import columns_of_joint, guided_series
 from hushgraph.estimators.methods import MethodName
@@ -212,7 +212,7 @@ def checked_guides(problem: Problem, settings: Settings, guides: Any) -> list[Gu
         what = "guides=" if guides is not None else "columns='series'"
         msg = f"{what} belongs to method='auto', 'let' and 'counts'; got method={settings.method!r}"
         raise InputError(msg)
-    if guides is None:
+    if guides is None or (isinstance(guides, list | tuple | dict) and not guides):
         return []
     if on_device(problem.values):
         raise InputError(Sentence("guides are used on the CPU only: {pass cupy.asnumpy(noisy)}"))
@@ -326,7 +326,7 @@ def series_estimates(problem: Problem, sigmas: list[Any], settings: Settings, ti
         sigma = sigmas[0] if is_same else np.stack([np.broadcast_to(one, shape[0]) for one in sigmas], axis=1)
         with between(0.0, JOINT_TIME):
             whole = _solve_together(replace(problem, sigma=sigma, series=None, guides=()), settings, timings)
-        joint = list(columns_of_joint(whole, shape))
+        joint = list(columns_of_joint(whole, problem.values, sigma))
     parts = zip(problem.planes, sigmas, strict=True)
     columns = [replace(problem, values=y, sigma=sigma, column_graphs=(), series=None) for y, sigma in parts]
     with between(JOINT_TIME, 1.0):
@@ -436,6 +436,7 @@ def compared_with_noise(result: Denoised, problem: Problem, notes: list[str]) ->
     too_large = _signals_below_noise(result, len(values), noise)
     impossible = ~too_large & ~(risk >= -IMPOSSIBLE * risk_se)
     notes += [TOO_LARGE] * bool(too_large.any()) + [IMPOSSIBLE_RISK] * bool(impossible.any())
+    notes += [f"a guide {IMPOSSIBLE_WORDS}"] * _has_impossible_guides(result)
     details = {**result.details, "notes": notes, "unchanged": np.flatnonzero(is_worse), "sigma_too_large": too_large}
     if not is_worse.any():
         return replace(result, details=details)
@@ -450,6 +451,13 @@ def compared_with_noise(result: Denoised, problem: Problem, notes: list[str]) ->
         node_risk=replace(terms, sure=sure, variance=variance, posterior=posterior),
         **{name: problem.per_signal(number) for name, number in zip(("risk", "risk_se", "probe_se"), replaced, strict=True)},
     )
+
+
+def _has_impossible_guides(result: Denoised) -> bool:
+    """Return whether guides of some signal were left out because of an impossible risk."""
+    accounts = result.details.get("guides")
+    signals = accounts if isinstance(accounts, list) else [accounts]
+    return any(guide["in_words"] == IMPOSSIBLE_WORDS for one in signals if one for guide in one.values())
 
 
 def _signals_below_noise(result: Denoised, n: int, noise: Noise) -> np.ndarray:

@@ -104,7 +104,7 @@ def denoise_series(
     timings: dict[str, float] = {}
     started = time.perf_counter()
     names, given = _listed(maps)
-    problem, sigmas = _problem_of(checked_graph(graph), maps, given, sigma)
+    problem, sigmas = _problem_of(checked_graph(graph), maps, given, sigma, direction)
     problem = replace(problem, series=direction if problem.column_graphs else None)
     wished = checked_guides(problem, settings, guides)
     with watching(checked_watcher(progress)):
@@ -135,13 +135,15 @@ def _listed(maps: Any) -> tuple[list | None, list | None]:
     return None, list(maps) if isinstance(maps, Sequence) and not isinstance(maps, str) else None
 
 
-def _problem_of(graph: Graph, maps: Any, given: list | None, sigma: Any) -> tuple[Problem, list[Any]]:
+def _problem_of(graph: Graph, maps: Any, given: list | None, sigma: Any, direction: Direction) -> tuple[Problem, list[Any]]:
     """Return the problem of all maps as columns, and the sigma of each."""
     if given is None:
         problem = Problem.of(graph, maps, sigma=sigma, missing="error", columns="series")
         if problem.values.ndim != 2:
             expected = "a list of maps, a table with a column per map, or a noisy map with windows"
             raise InputTypeError.about(argument="maps", expected=expected, got=shown(maps))
+        if problem.sigma is None and direction == "past":
+            raise InputError.about(argument="sigma", expected="given with direction='past': an estimate would depend on later maps")
         _refuse_repeated(list(problem.values.T))
         return problem, []
     if not given:
@@ -156,7 +158,7 @@ def _problem_of(graph: Graph, maps: Any, given: list | None, sigma: Any) -> tupl
             msg = f"map number {k + 1} of the series {fault}"
             raise InputError(msg)
     _refuse_repeated([part.values for part in parts])
-    values = np.stack([part.values for part in parts], axis=1)
+    values = np.stack([part.values.astype(np.float64) for part in parts], axis=1)  # bits must not depend on the type of other maps
     whole = Problem.of(graph, values, sigma=1.0, missing="error", columns="series")
     return whole, [part.sigma for part in parts]
 

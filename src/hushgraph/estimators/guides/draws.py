@@ -15,6 +15,7 @@ import numpy as np
 from hushgraph._arrays import on_host
 
 SAMPLE = 256  # values that a mark is made of
+LEAST = 8  # nodes: fewer values may agree by chance
 
 
 def draw_marks(values: Any) -> frozenset[str]:
@@ -22,9 +23,11 @@ def draw_marks(values: Any) -> frozenset[str]:
 
     A mark is a hash of a few values at even distances: two draws of the noise never agree on all of them.
 
-    >>> draw_marks(np.arange(3.0)) == draw_marks(np.arange(3)[:, None])
+    >>> draw_marks(np.arange(9.0)) == draw_marks(np.arange(9)[:, None])
     True
     """
+    if len(values) < LEAST:
+        return frozenset()
     step = max(1, len(values) // SAMPLE)
     sample = np.asarray(on_host(values[::step]), dtype=np.float64).reshape(-(-len(values) // step), -1)
     return frozenset(hashlib.sha256(np.ascontiguousarray(column).tobytes()).hexdigest()[:16] for column in sample.T)

@@ -12,14 +12,14 @@ worth its cost, the result is that without guides, bit by bit.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
 from hushgraph._errors import InputError
 from hushgraph._progress import between, nth, timed
-from hushgraph.core import block_dots, sum_of_rows
+from hushgraph.core import block_dots, block_sum, sum_of_rows
 from hushgraph.estimators.combined import Plan, combination_of, denoise_combined
 from hushgraph.estimators.counts.empirical_bayes import obstacle_to_counts
 from hushgraph.estimators.counts.method import assessed_counts, denoise_counts, estimate_counts
@@ -42,7 +42,11 @@ PRIORS = {
     "joint": ({"joint": 2.0, "counts": 2.0, "linear": 1.0, "bent": 1.0}, 100.0),
 }
 EVIDENCE = 50.0  # noise variances of squares that a prediction must explain for half of the prior weight of its estimates
-IMPOSSIBLE_GUIDED = 5.0  # a risk this many standard errors below 0 proves that a guide holds the noise of the signal
+IMPOSSIBLE_GUIDED = 5.0  # standard errors below 0: no estimate with guides that are independent of the noise has such a risk
+IMPOSSIBLE_WORDS = (
+    "was left out: the error with the guides would be less than nothing; one holds the noise of this signal, or sigma is too large"
+)
+FEW_VALUES = 20  # a map with no more different values cannot hold the noise of another
 SAME = 1e-9  # a correlation this close to 1 is that of a map with itself
 
 
@@ -72,18 +76,19 @@ def guided_estimate(problem: Problem, settings: Settings, y: np.ndarray, base: E
     """Return the average of the estimate without guides and the guided ones by their risks; `base` is the former."""
     without = base.estimate
     with timed(timings, "guides", 0.0, 0.05):
-        values, variance = [guide.values for guide in problem.guides], problem.noise.mean(len(y))
-        linear, bent = (predict(y, values, variance, kinks=kinks) for kinks in (False, True))
+        values = [guide.values for guide in problem.guides]
+        linear, bent = (predict(y, values, problem.noise, kinks=kinks) for kinks in (False, True))
     with between(0.05, 1.0):
         experts = [base, *_experts(problem, settings, y, linear, bent, timings)]
+    gains = np.maximum(linear.gains, bent.gains)
     if len(experts) == 1:
-        return replace(without, account={**without.account, "guides": _accounts(problem.guides, linear.gains, 0.0)})
+        return replace(without, account={**without.account, "guides": _accounts(problem.guides, gains, Removed(0.0))})
     estimate, weights = blended(y, problem, experts)
-    _check_possible(problem.guides, without, estimate)
-    removed = 1 - max(estimate.risk, 0.0) / without.risk if without.risk > 0 else 0.0
+    if estimate.risk < -IMPOSSIBLE_GUIDED * estimate.risk_se and without.risk > -IMPOSSIBLE * without.risk_se:
+        return replace(without, account={**without.account, "guides": _accounts(problem.guides, gains, None)})
     account = {
         **without.account,
-        "guides": _accounts(problem.guides, np.maximum(linear.gains, bent.gains), max(removed, 0.0)),
+        "guides": _accounts(problem.guides, gains, Removed.of(without, estimate)),
         "experts": {expert.name: float(weight) for expert, weight in zip(experts, weights, strict=True)},
     }
     return replace(estimate, account=account)
@@ -122,9 +127,8 @@ def _experts(
 
 def _expert(name: str, estimate: Assessed, prediction: Prediction, problem: Problem) -> Expert:
     """Return an estimate that uses a prediction: its risk with what the coefficients cost, and trust by what the prediction explains."""
-    variance = problem.noise.mean(problem.graph.n)
-    explained = float(prediction.gains.sum()) / variance
-    charged = replace(estimate, risk=estimate.risk + 2 * variance * prediction.cost)
+    explained = float(prediction.gains.sum())
+    charged = replace(estimate, risk=estimate.risk + 2 * prediction.cost)
     return Expert(name, charged, explained / (explained + EVIDENCE))
 
 
@@ -154,7 +158,10 @@ def blended(y: np.ndarray, problem: Problem, experts: list[Expert]) -> tuple[Ass
     products = np.array([block_dots(apart, np.broadcast_to(row, apart.shape)) for row in apart])
     square = np.diag(products)
     distances = np.maximum(square[:, None] + square - products - products.T, 0.0)
-    weights = blend_weights(risks, distances, prior / prior.sum(), caution * noise.mean(len(y)))
+    moved = float(block_sum(np.sum(apart**2, axis=0)))
+    # the noise variance where the estimates differ: that of the differences of their risks
+    where_apart = float(block_sum(noise.weigh(np.sum(apart**2, axis=0)))) / moved if moved > 0 else noise.mean(len(y))
+    weights = blend_weights(risks, distances, prior / prior.sum(), caution * where_apart)
     mean = average(y, signals, risks, [part.risk_se for part in parts], noise, weights)
     variance, is_posterior = _variance(parts, weights, mean.signal)
     estimate = Assessed(
@@ -184,18 +191,37 @@ def _variance(parts: list[Assessed], weights: np.ndarray, signal: np.ndarray) ->
 # ---- words and checks ----------------------------------------------------------------------------------------------
 
 
-def _accounts(guides: tuple[Guide, ...], gains: np.ndarray, removed: float) -> dict[str, dict[str, Any]]:
-    """Return for each guide the share of the risk that it removed, in words too, and what identifies it."""
+class Removed(NamedTuple):
+    """The share of the squared error without guides that guides removed; `is_bound` where all that is left drowns in the standard error."""
+
+    share: float
+    is_bound: bool = False
+
+    @classmethod
+    def of(cls, without: Assessed, estimate: Assessed) -> Removed:
+        """Return the share from the risks."""
+        left = max(estimate.risk, estimate.risk_se)
+        return cls(max(1 - left / without.risk, 0.0) if without.risk > 0 else 0.0, estimate.risk < estimate.risk_se)
+
+
+def _accounts(guides: tuple[Guide, ...], gains: np.ndarray, removed: Removed | None) -> dict[str, dict[str, Any]]:
+    """Return for each guide the share of the risk that it removed, in words too, and what identifies it.
+
+    Nothing is removed (None) where the risk with the guides is impossible.
+    """
     total = float(gains.sum())
     accounts: dict[str, dict[str, Any]] = {}
     for guide, gain in zip(guides, gains.tolist(), strict=True):
-        share = removed * gain / total if total > 0 else 0.0
+        share = removed.share * gain / total if removed is not None and total > 0 else 0.0
         if gain == 0:
             words = "says nothing about this signal, and was left out"
+        elif removed is None:
+            words = IMPOSSIBLE_WORDS
         elif share < 0.005:
-            words = "hardly helped"
+            words = "helped, by how much cannot be told" if removed.is_bound else "hardly helped"
         else:
-            words = f"removed {share:.0%} of the squared error that was left without guides"
+            least = "at least " * removed.is_bound
+            words = f"removed {least}{share:.0%} of the squared error that was left without guides"
         name = guide.name if guide.name not in accounts else f"{guide.name} (given)"
         accounts[name] = {
             "risk_removed": share,
@@ -211,7 +237,9 @@ def refuse_same_draw(guides: tuple[Guide, ...], y: np.ndarray, estimate: Assesse
     for kind, values in {"noisy map": y, "denoised map": estimate.signal}.items():
         clipped = np.maximum(values, 0.0)
         for guide in guides:
-            if any(_is_same(guide.values, one) for one in (values, clipped, np.rint(clipped))):
+            if len(np.unique(guide.values)) > FEW_VALUES and any(
+                _is_same(guide.values, one) for one in (values, clipped, np.rint(clipped))
+            ):
                 msg = (
                     f"the guide {guide.name!r} is the {kind} of these very values: it holds their noise and would be believed where it "
                     "repeats the noise; pass maps of other days, places or kinds"
@@ -224,14 +252,3 @@ def _is_same(one: np.ndarray, other: np.ndarray) -> bool:
     one, other = one - one.mean(), other - other.mean()
     size = np.sqrt((one @ one) * (other @ other))
     return bool(size > 0 and one @ other > (1 - SAME) * size)
-
-
-def _check_possible(guides: tuple[Guide, ...], without: Assessed, estimate: Assessed) -> None:
-    """Refuse guides that make the risk impossible, where it was possible without them: no independent guide does that."""
-    if estimate.risk < -IMPOSSIBLE_GUIDED * estimate.risk_se and without.risk > -IMPOSSIBLE * without.risk_se:
-        names = ", ".join(repr(guide.name) for guide in guides)
-        msg = (
-            f"the guides ({names}) hold the noise of these very values: with them the estimated squared error is more than "
-            f"{IMPOSSIBLE_GUIDED:g} standard errors below 0. Leave out what was made from the same noisy map"
-        )
-        raise InputError(msg)

@@ -3,7 +3,9 @@
 The terms of a guide g, scaled to mean 0 and standard deviation 1, are g itself and (g - q)_+ at some of its quantiles q: a line with
 kinks fits any relation that rises and falls a few times. A term is taken as long as it lowers the sum of squares by more than
 `PENALTY` log(number of terms) times the variance of what is left, so that guides which say nothing are left out. A prediction
-depends on the noise through its few coefficients alone; `cost` is what they and the choice of the terms cost, in degrees of freedom.
+depends on the noise through its few coefficients alone; `cost` is what they and the choice of the terms add to the squared error.
+
+With a sigma per node, rows are divided by it: weighted least squares, X (X'WX)^-1 X'W with W = Sigma^-1, which adds tr((X'WX)^-1 X'X).
 """
 
 from __future__ import annotations
@@ -14,8 +16,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy import linalg
 
-from hushgraph.core import block_products_of
+from hushgraph.core import block_products, block_products_of
 from hushgraph.estimators.let.combination import FREEDOM
+from hushgraph.wavelets import Noise
 
 KINKS = (0.1, 0.3, 0.5, 0.7, 0.9, 0.97, 0.99)  # quantiles of a guide
 PENALTY = 2.0
@@ -26,7 +29,7 @@ COLLINEAR = 1e-8  # terms with less of their square left by the terms before the
 class Prediction:
     """A prediction of the signal (n,), and how many squares each guide takes off its residual, in the order of the guides.
 
-    `cost` is in degrees of freedom. Without any term the prediction is the mean.
+    Squares are in units of the noise variance, `cost` is in those of the signal. Without any term the prediction is the mean.
     """
 
     signal: np.ndarray = field(repr=False)
@@ -40,33 +43,38 @@ class Prediction:
         return [int(k) for k in np.argsort(-self.gains, kind="stable") if self.gains[k] > 0]
 
 
-def predict(y: np.ndarray, guides: Sequence[np.ndarray], variance: float, *, kinks: bool) -> Prediction:
-    """Return the prediction of the noisy signal y, whose noise has this mean variance, from guides (n,) without gaps.
+def predict(y: np.ndarray, guides: Sequence[np.ndarray], noise: Noise, *, kinks: bool) -> Prediction:
+    """Return the prediction of the noisy signal y from guides (n,) without gaps.
 
     Examples
     --------
     >>> rng = np.random.default_rng(0)
     >>> guide, other = rng.normal(size=(2, 1000))
-    >>> prediction = predict(np.abs(guide) + 0.1 * rng.normal(size=1000), [guide, other], 0.01, kinks=True)
+    >>> prediction = predict(np.abs(guide) + 0.1 * rng.normal(size=1000), [guide, other], Noise.of(0.1), kinks=True)
     >>> prediction.chosen, bool(np.corrcoef(prediction.signal, np.abs(guide))[0, 1] > 0.99)
     ([0], True)
     """
     terms = [term for number, guide in enumerate(guides) for term in _terms_of(number, guide, kinks=kinks)]
-    n = len(y)
+    n, sigma = len(y), np.sqrt(noise.weigh(np.ones(len(y))))
 
     def rows(nodes: slice) -> tuple[np.ndarray, None]:
-        return np.stack([np.ones(len(y[nodes])), *(term.values(guides, nodes) for term in terms), y[nodes]]), None
+        return np.stack([np.ones(len(y[nodes])), *(term.values(guides, nodes) for term in terms), y[nodes]]) / sigma[nodes], None
 
     products = block_products_of(n, rows)
-    chosen, gains = _chosen_terms(products, n, variance)
+    chosen, gains = _chosen_terms(products, n)
     members = [0, *chosen]
-    coefficients = linalg.solve(products[np.ix_(members, members)], products[members, -1], assume_a="pos")
+    inverse = linalg.inv(products[np.ix_(members, members)])
+    coefficients = inverse @ products[members, -1]
     signal = np.full(n, coefficients[0])
     of_guide = np.zeros(len(guides))
-    for place, coefficient in zip(chosen, coefficients[1:], strict=True):
-        signal += coefficient * terms[place - 1].values(guides, slice(None))
+    columns = [np.ones(n), *(terms[place - 1].values(guides, slice(None)) for place in chosen)]
+    for place, coefficient, column in zip(chosen, coefficients[1:], columns[1:], strict=True):
+        signal += coefficient * column
         of_guide[terms[place - 1].guide] += gains[place]
-    return Prediction(signal, of_guide, len(chosen), len(chosen) * max(FREEDOM, float(np.log(max(len(terms), 1)))))
+    square = block_products(np.stack(columns))
+    added = float(np.sum(inverse * square) - n / products[0, 0])  # the constant belongs to the rest
+    factor = max(FREEDOM, float(np.log(max(len(terms), 1))))
+    return Prediction(signal, of_guide, len(chosen), max(added, 0.0) * factor if chosen else 0.0)
 
 
 @dataclass(frozen=True)
@@ -93,8 +101,8 @@ def _terms_of(number: int, guide: np.ndarray, *, kinks: bool) -> list[_Term]:
     return [_Term(number, mean, 1 / spread, False), *(_Term(number, place, 1 / spread, True) for place in places)]
 
 
-def _chosen_terms(products: np.ndarray, n: int, variance: float) -> tuple[list[int], np.ndarray]:
-    """Return the terms that are taken, in order, and the squares that each takes off the residual.
+def _chosen_terms(products: np.ndarray, n: int) -> tuple[list[int], np.ndarray]:
+    """Return the terms that are taken, in order, and the squares that each takes off the residual; the noise has variance 1.
 
     Row 0 of the products is the constant, which is always in; the last row is y.
     """
@@ -110,7 +118,7 @@ def _chosen_terms(products: np.ndarray, n: int, variance: float) -> tuple[list[i
             return chosen, gains
         lowered = np.where(usable, left[:-1, -1] ** 2 / np.where(usable, rest, 1.0), 0.0)
         best = int(np.argmax(lowered))
-        if lowered[best] <= PENALTY * np.log(max(int(usable.sum()), 3)) * max(variance, left[-1, -1] / n):
+        if lowered[best] <= PENALTY * np.log(max(int(usable.sum()), 3)) * max(1.0, left[-1, -1] / n):
             return chosen, gains
         gains[best] = lowered[best]
         chosen.append(best)

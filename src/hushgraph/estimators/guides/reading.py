@@ -74,6 +74,8 @@ def read_guides(graph: Graph, guides: Any, draws: frozenset[str] = frozenset()) 
     list of Guide
         One for each kind of map.
     """
+    if isinstance(guides, list | tuple | Mapping) and not guides:
+        return []
     maps = list(_maps(graph, guides, "guide"))
     for one in maps:
         if one.draws & draws:

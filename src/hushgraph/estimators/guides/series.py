@@ -73,37 +73,48 @@ def _alone(problem: Problem, settings: Settings, timings: dict[str, float]) -> A
 
 
 class SeriesSums:
-    """Sums of maps up to each place of the series, weighted by inverse variance; sums of stretches are differences of them."""
+    """Maps weighted by inverse variance, and their sums before and after each place of the series; nothing is subtracted."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
-        shape = problems[0].planes[0].shape
-        precisions = [np.broadcast_to(1 / np.square(np.asarray(problem.sigma, dtype=np.float64)), shape) for problem in problems]
-        weighted = [precision * problem.planes[0] for precision, problem in zip(precisions, problems, strict=True)]
-        self.maps = np.concatenate([np.zeros((1, *shape)), np.cumsum(weighted, axis=0)])
-        self.precisions = np.concatenate([np.zeros((1, *shape)), np.cumsum(precisions, axis=0)])
+        self.precisions = [1 / np.square(np.asarray(problem.sigma, dtype=np.float64)) for problem in problems]
+        self.maps = [precision * problem.planes[0] for precision, problem in zip(self.precisions, problems, strict=True)]
+        self.before, self.after = ([list(_running(part[::step])) for part in (self.maps, self.precisions)] for step in (1, -1))
 
     def around(self, k: int, direction: Direction) -> Iterator[tuple[str, np.ndarray, Any, str]]:
         """Yield name, mean map, sigma and a description of each guide of the map number k; none has the noise of the map itself."""
-        last = len(self.maps) - 1 if direction == "all" else k
-        stretches = {"all other maps": (0, last), "the maps next to it": (max(k - NEAR, 0), min(k + NEAR + 1, last))}
-        if direction == "past":
-            stretches = {"all earlier maps": (0, k), "the maps just before": (max(k - NEAR, 0), k)}
-        for name, (low, high) in stretches.items():
-            count = high - low - (low <= k < high)
-            if count < 1 or (name != next(iter(stretches)) and (low, high) == next(iter(stretches.values()))):
-                continue
-            yield name, *self._mean(low, high, k), f"{count} noisy map{'s' * (count > 1)}, combined and denoised"
+        last = len(self.maps) if direction == "all" else k
+        names = ("all other maps", "the maps next to it") if direction == "all" else ("all earlier maps", "the maps just before")
+        count, near = last - (k < last), [j for j in range(max(k - NEAR, 0), min(k + NEAR + 1, last)) if j != k]
+        if count:
+            yield names[0], *_mean(*self._all_but(k, last)), _words(count)
+        if 0 < len(near) < count:
+            yield names[1], *_mean(sum(self.maps[j] for j in near), sum(self.precisions[j] for j in near)), _words(len(near))
 
-    def _mean(self, low: int, high: int, without: int) -> tuple[np.ndarray, Any]:
-        """Return the mean of the maps low, ..., high - 1 without one of them, and its sigma: one number if all nodes have the same."""
-        sums = [part[high] - part[low] for part in (self.maps, self.precisions)]
-        if low <= without < high:
-            sums = [
-                total - (part[without + 1] - part[without]) for total, part in zip(sums, (self.maps, self.precisions), strict=True)
-            ]
-        total, precision = sums
-        sigma = np.sqrt(1 / precision)
-        return total / precision, float(sigma[0]) if np.ptp(precision) <= 1e-12 * precision[0] else sigma
+    def _all_but(self, k: int, last: int) -> tuple[Any, Any]:
+        """Return the sums of maps and precisions without the map number k, up to the map number `last`."""
+        if last == k:
+            return self.before[0][k], self.before[1][k]
+        later = len(self.maps) - 1 - k
+        return self.before[0][k] + self.after[0][later], self.before[1][k] + self.after[1][later]
+
+
+def _running(parts: Sequence[Any]) -> Iterator[Any]:
+    """Yield 0, and the sums of the first, the first two, ... of the parts."""
+    total: Any = 0.0
+    yield total
+    for part in parts:
+        total = total + part
+        yield total
+
+
+def _mean(total: Any, precision: Any) -> tuple[np.ndarray, Any]:
+    """Return the mean map, and its sigma: one number, or one for each node."""
+    sigma = np.sqrt(1 / precision)
+    return total / precision, sigma if np.ndim(sigma) else float(sigma)
+
+
+def _words(count: int) -> str:
+    return f"{count} noisy map{'s' * (count > 1)}, combined and denoised"
 
 
 def _quick_map(graph: Graph, y: np.ndarray, noise: Noise, settings: Settings) -> np.ndarray:
@@ -116,17 +127,23 @@ def _quick_map(graph: Graph, y: np.ndarray, noise: Noise, settings: Settings) ->
     return np.maximum(signal, 0.0) if wants_counts else signal
 
 
-def columns_of_joint(result: Denoised, shape: tuple[int, ...]) -> Iterator[Assessed]:
-    """Yield the estimate of each column from a result of all columns at once; what choosing cost is shared evenly."""
-    terms, count = result.node_risk, shape[1]
+def columns_of_joint(result: Denoised, values: np.ndarray, sigma: Any) -> Iterator[Assessed]:
+    """Yield the estimate of each column from a result of all columns at once.
+
+    What choosing cost is shared by the variance of the noise, and standard errors by that of the residual, on which they depend.
+    """
+    terms, shape = result.node_risk, values.shape
     sure, variance = terms.sure.reshape(shape), terms.variance.reshape(shape)
-    optimism = (result.risk - sure.sum()) / count
-    for k in range(count):
+    noise = np.square(np.broadcast_to(np.reshape(sigma, (-1, 1)) if np.ndim(sigma) == 1 else sigma, shape))
+    residual = np.sum(noise * (values - result.signal) ** 2, axis=0)
+    shares = np.sum(noise, axis=0) / np.sum(noise)
+    errors = np.sqrt(residual / residual.sum()) if residual.sum() > 0 else np.sqrt(shares)
+    for k, (share, error) in enumerate(zip(shares.tolist(), errors.tolist(), strict=True)):
         yield Assessed(
             signal=np.ascontiguousarray(result.signal[:, k], dtype=np.float64),
-            risk=float(sure[:, k].sum() + optimism),
-            risk_se=float(result.risk_se / np.sqrt(count)),
-            probe_se=float(result.probe_se / np.sqrt(count)),
+            risk=float(sure[:, k].sum() + share * (result.risk - sure.sum())),
+            risk_se=float(result.risk_se * error),
+            probe_se=float(result.probe_se * np.sqrt(share)),
             sure=np.ascontiguousarray(sure[:, k]),
             variance=np.ascontiguousarray(variance[:, k]),
         )
