@@ -1,6 +1,6 @@
 """What guides gain, what useless guides cost, series of maps, and the truth of the risk of guided results.
 
-    python benchmarks/guides.py [gain] [kinds] [useless] [series] [risk]         generated data only
+    python benchmarks/guides.py [gain] [resampled] [kinds] [useless] [series] [risk]         generated data only
     HUSHGRAPH_DATA=... python benchmarks/guides.py                               also Manhattan's and San Francisco's streets and pickups
 
 All figures are SNRs in dB of `auto` with nonnegative=True unless it says otherwise, mean over draws of the noise with
@@ -26,7 +26,7 @@ from hushgraph.experiments.stage import machine
 
 RESULTS = Path(__file__).parent / "results"
 HAS_DATA = bool(os.environ.get("HUSHGRAPH_DATA"))
-PARTS = ("gain", "kinds", "useless", "series", "risk")
+PARTS = ("gain", "resampled", "kinds", "useless", "series", "risk")
 
 
 def table(head, rows) -> list[str]:
@@ -119,6 +119,18 @@ def gain(n_draws) -> list[str]:
         rest = (hours.sum(axis=1) - hours[:, hour]) / 23
         rows += gain_rows(f"{hour:02d}:00", graph, hours[:, hour], rest, sigmas, n_draws)
     return lines + table(["hour", "guide", *(f"sigma {sigma:g}" for sigma in sigmas)], rows)
+
+
+def resampled(n_draws) -> list[str]:
+    """San Francisco's day guided by a generated day of the same intensities."""
+    if not HAS_DATA:
+        return ["Needs the data of HUSHGRAPH_DATA.", ""]
+    graph, hours = san_francisco_hours()
+    day, sigmas = hours.sum(axis=1), (37.98, 16.12, 8.45)
+    other = np.random.default_rng(1).poisson(day).astype(float)
+    rows = gain_rows("2008-05-25", graph, day, other, sigmas, n_draws)
+    note = "All taxi pickups of 2008-05-25 on San Francisco's streets (OSM). The guide is no real day: Poisson counts with the counts of the day as means."
+    return [note, "", *table(["map", "guide", *(f"sigma {sigma:g}" for sigma in sigmas)], rows)]
 
 
 def fields(graph):
