@@ -235,8 +235,8 @@ def series(n_draws) -> list[str]:
     rows, losses = [], []
     for name, place, clean, sigmas, share in cases:
         for sigma in sigmas:
-            scores, seconds, by_map = [], [], []
-            for seed in range(max(n_draws * share // 5, 2)):
+            scores, seconds, by_map, count = [], [], [], max(n_draws * share // 5, 2)
+            for seed in range(count):
                 y = clean + sigma * noise_generator(seed).normal(size=clean.shape)
                 results = []
                 for how in ("separate", "path", "series"):
@@ -251,9 +251,9 @@ def series(n_draws) -> list[str]:
             losses.append(loss.max())
             took = np.reshape(seconds, (-1, 3)).mean(axis=0)
             cells = [f"{score:.2f}" for score in np.mean(scores, axis=0)]
-            rows.append([name, f"{sigma:g}", *cells, f"{loss.max():+.2f}", f"{took[1]:.1f}", f"{took[2]:.1f}"])
+            rows.append([name, f"{sigma:g}", count, *cells, f"{loss.max():+.2f}", f"{took[1]:.1f}", f"{took[2]:.1f}"])
             print(*rows[-1], flush=True)
-    head = ["maps", "sigma", "separate", "path", "series", "past", "most lost by a map", "s, path", "s, series"]
+    head = ["maps", "sigma", "draws", "separate", "path", "series", "past", "most lost by a map", "s, path", "s, series"]
     note = (
         "SNR of all values together. `most lost by a map`: the largest loss of a map in the series, in dB of its mean squared error over the "
         "draws, to the better of separate and path."
@@ -309,7 +309,7 @@ def main() -> None:
         head = [
             f"# Guides: {globals()[name].__doc__}",
             "",
-            f"{datetime.date.today()}, {machine()}, {wish.draws} draws; `benchmarks/guides.py {name}`.",
+            f"{datetime.date.today()}, {machine()}, `benchmarks/guides.py {name} --draws {wish.draws}`.",
             "",
         ]
         (RESULTS / f"guides-{name}.md").write_text("\n".join(head + lines), encoding="utf-8")
