@@ -29,7 +29,7 @@ HEADINGS = {
         "Weights and risk": "smooth_weights",
         "Thresholds": "sure_thresholds",
     },
-    "hushgraph.baselines": {},
+    "hushgraph.estimators.baselines": {},
     "hushgraph.privacy": {
         "How much noise": "classical_sigma",
         "Counting with a bound": "count_events",
@@ -46,13 +46,17 @@ HEADINGS = {
 
 def packages() -> dict[str, ModuleType]:
     """Return the public packages by name."""
-    top = import_module("hushgraph")
-    return {name: top if name == "hushgraph" else getattr(top, name.rpartition(".")[2]) for name in HEADINGS}
+    return {name: import_module(name) for name in HEADINGS}
 
 
 def public_names(package: ModuleType) -> list[str]:
-    """Return the public names of a package without its subpackages, in the order of its `__all__`."""
-    return [name for name in package.__all__ if not isinstance(getattr(package, name), ModuleType)]
+    """Return the public names of a package in the order of its `__all__`, without subpackages, and without classes that `hushgraph` has.
+
+    A class has one page: Sphinx knows it by the module that defines it.
+    """
+    top = [] if package.__name__ == "hushgraph" else import_module("hushgraph").__all__
+    found = ((name, getattr(package, name)) for name in package.__all__)
+    return [name for name, value in found if not isinstance(value, ModuleType) and not (inspect.isclass(value) and name in top)]
 
 
 def write(docs: Path) -> dict[str, str]:
