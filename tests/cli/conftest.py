@@ -46,3 +46,18 @@ def months(tmp_path_factory):
 def _published(graph, counts, ledger, windows=None):
     declared = declare_counts(graph, counts, unit="person", adjacency="add-remove", sensitivity=1, windows=windows)
     return release(declared, epsilon=1, delta=1e-6, ledger=ledger, public_graph=True)
+
+
+@pytest.fixture
+def served(monkeypatch):
+    """What the explorer would have been started with, a dict for each start."""
+    pytest.importorskip("starlette")
+    calls = []
+
+    def serve(**given):
+        calls.append(given)
+        given["on_ready"]("http://127.0.0.1:1234/#token=abc")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("hushgraph.explorer.serve", serve)
+    return calls

@@ -835,20 +835,6 @@ def test_stopped_while_denoising_leaves_nothing(town, tmp_path):
 # ---- explore -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def served(monkeypatch):
-    pytest.importorskip("starlette")
-    calls = []
-
-    def serve(**given):
-        calls.append(given)
-        given["on_ready"]("http://127.0.0.1:1234/#token=abc")
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("hushgraph.explorer.serve", serve)
-    return calls
-
-
 def test_explore_hands_over_what_was_given(town, ledger, served):
     assert "http://127.0.0.1:1234/#token=abc" in good("explore", "--no-browser").stdout
     command = (

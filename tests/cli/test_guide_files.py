@@ -71,23 +71,14 @@ def test_releases_of_one_data_set_are_one_guide(graph, releases):
         read_guide_files(graph, [releases[0] / "map.csv"])
 
 
-def test_explore_hands_guides_over(folder, releases, monkeypatch):
-    pytest.importorskip("starlette")
-    calls = []
-
-    def serve(**given):
-        calls.append(given)
-        given["on_ready"]("http://127.0.0.1:1234/#token=abc")
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("hushgraph.explorer.serve", serve)
+def test_explore_hands_guides_over(folder, releases, served):
     streets = ["--graph", str(folder / "streets.graphml")]
     given = ["--guide", str(folder / "stops.csv"), "--guide", str(releases[0])]
     answer = CliRunner().invoke(app, ["explore", "--no-browser", *streets, *given])
     assert answer.exit_code == 0, answer.output
-    assert list(calls[0]["guides"]) == ["trips", "buses", "trams"]
+    assert list(served[0]["guides"]) == ["trips", "buses", "trams"]
     assert CliRunner().invoke(app, ["explore", "--no-browser", *streets]).exit_code == 0
-    assert calls[1]["guides"] is None
+    assert served[1]["guides"] is None
     for wrong in (given, [*streets, "--guide", str(Path("nowhere.csv"))]):
         assert CliRunner().invoke(app, ["explore", "--no-browser", *wrong]).exit_code != 0
-    assert len(calls) == 2
+    assert len(served) == 2

@@ -15,9 +15,9 @@ from hushgraph.estimators.counts.surroundings import node_surroundings
 from hushgraph.estimators.guides import guided, prediction
 from hushgraph.estimators.guides.blending import blend_weights
 from hushgraph.estimators.guides.draws import draw_marks
-from hushgraph.estimators.guides.guided import reweighted
+from hushgraph.estimators.guides.guided import reweighted_graph
 from hushgraph.estimators.guides.prediction import predict
-from hushgraph.estimators.guides.reading import filled, read_guides
+from hushgraph.estimators.guides.reading import read_guides, without_gaps
 from hushgraph.estimators.let.filters import Filters
 from hushgraph.estimators.settings import Settings
 from hushgraph.wavelets import Noise
@@ -113,7 +113,7 @@ def test_twelve_noisy_maps_act_as_one_of_less_noise(town, months):
     assert many.details["guides"]["12 noisy maps"]["made_from"] == f"12 noisy maps, combined (noise {guide.sigma:.4g}) and denoised"
 
 
-def test_missing_values_are_filled(town, months):
+def test_missing_values_are_without_gaps(town, months):
     now, before = months
     gaps = before.copy()
     gaps[5:25] = np.nan
@@ -121,14 +121,14 @@ def test_missing_values_are_filled(town, months):
     results = [hg.denoise(town, noisy_of(now), sigma=SIGMA, method="let", guides=form) for form in (gaps, table)]
     assert np.array_equal(results[0].signal, results[1].signal)
     assert np.isfinite(results[0].signal).all()
-    whole = filled(town, gaps, "gaps")
+    whole = without_gaps(town, gaps, "gaps")
     assert np.array_equal(whole[np.isfinite(gaps)], gaps[np.isfinite(gaps)])
     assert before.min() <= whole[5:25].min() <= whole[5:25].max() <= before.max(), "harmonic values stay between those around them"
 
 
 def test_islands_without_a_value_get_the_mean():
     graph = hg.Graph.from_edges([(0, 1), (2, 3)], n=5)
-    assert filled(graph, np.array([1.0, 3.0, np.nan, np.nan, np.nan]), "g").tolist() == [1.0, 3.0, 2.0, 2.0, 2.0]
+    assert without_gaps(graph, np.array([1.0, 3.0, np.nan, np.nan, np.nan]), "g").tolist() == [1.0, 3.0, 2.0, 2.0, 2.0]
 
 
 def test_signals_with_missing_values_and_several_columns(town, months):
@@ -345,7 +345,7 @@ def test_guided_estimates_have_the_divergence_of_finite_differences(town, months
     plan = Plan.of(town.n, Settings(refine=False))
     local = replace(plan, sets={"let": ("constant", "heat_bands", "bands", "local")})
     bent, linear = (predict(y, [before], Noise.of(SIGMA), kinks=kinks) for kinks in (True, False))
-    for graph, some, fixed in ((town, local, linear), (reweighted(town, bent.signal), plan, bent)):
+    for graph, some, fixed in ((town, local, linear), (reweighted_graph(town, bent.signal), plan, bent)):
         filters = Filters.of(graph, noise, n_probes=16)
         estimate = combination_of(filters, y, noise, replace(some, refined=False), {}, prediction=fixed.signal)
         weights = estimate.account["weights"]
@@ -420,14 +420,14 @@ def test_false_alarms_of_a_prediction(monkeypatch, penalty, rejected):
 
 def test_reweighted_edges_are_weak_across_jumps(town):
     pieces = hg.piecewise_constant_signal(town, n_pieces=4)
-    graph = reweighted(town, pieces)
+    graph = reweighted_graph(town, pieces)
     rows, columns = town.adjacency.tocoo().coords
     jumps = pieces[rows] != pieces[columns]
     factor = graph.adjacency.tocoo().data / town.adjacency.tocoo().data
     assert factor[jumps].max() < 0.7
     assert factor[~jumps].min() == 1.0
     assert factor.min() >= 0.05
-    assert np.array_equal(reweighted(town, np.ones(town.n)).adjacency.data, town.adjacency.data)
+    assert np.array_equal(reweighted_graph(town, np.ones(town.n)).adjacency.data, town.adjacency.data)
 
 
 def test_a_guide_that_repeats_the_noise_in_another_way_is_left_out_for_its_impossible_risk(town, months):

@@ -53,11 +53,10 @@ class Guides:
 
 def check_method(method: MethodName, what: str) -> None:
     """Refuse a method that takes no guides; `what` begins the sentence."""
-    from hushgraph.estimators import METHODS
+    from hushgraph.estimators import guided_methods
 
-    if not METHODS[method].takes_guides:
-        able = ", ".join(name for name, about in METHODS.items() if about.takes_guides)
-        msg = f"{what} with these methods: {able}; got --method {method}; choose one of them"
+    if method not in guided_methods():
+        msg = f"{what} with these methods: {', '.join(guided_methods())}; got --method {method}; choose one of them"
         raise InputError(msg)
 
 
@@ -66,9 +65,7 @@ def check_method(method: MethodName, what: str) -> None:
 
 def guide_facts(result: Denoised) -> list[dict[str, Any]]:
     """Return what each guide was made from and removed, for --json; one share for each signal."""
-    given = result.details.get("guides") or []
-    signals = [one or {} for one in (given if isinstance(given, list) else [given])]
-    facts = []
+    signals, facts = result.guide_accounts, []
     for name in dict.fromkeys(name for one in signals for name in one):
         parts = [one.get(name) for one in signals]
         first = next(part for part in parts if part is not None)

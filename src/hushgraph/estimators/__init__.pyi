@@ -20,8 +20,8 @@ from .guides.draws import (
     draw_marks as draw_marks,
 )
 from .guides.reading import (
-    filled as filled,
     read_guides as read_guides,
+    without_gaps as without_gaps,
 )
 from .let.candidates import (
     GATE_THRESHOLDS as GATE_THRESHOLDS,
@@ -60,6 +60,7 @@ from .methods import (
     METHODS as METHODS,
     MethodName as MethodName,
     distributed_methods as distributed_methods,
+    guided_methods as guided_methods,
     sentence_of as sentence_of,
 )
 from .metrics import (

@@ -18,9 +18,9 @@ from hushgraph.estimators.combined import denoise_combined
 from hushgraph.estimators.counts.method import denoise_counts
 from hushgraph.estimators.guides.draws import draw_marks
 from hushgraph.estimators.guides.guided import IMPOSSIBLE_WORDS, denoise_guided
-from hushgraph.estimators.guides.reading import Guide, filled, read_guides
+from hushgraph.estimators.guides.reading import Guide, read_guides, without_gaps
 from hushgraph.estimators.guides.series import columns_of_joint, guided_series
-from hushgraph.estimators.methods import MethodName
+from hushgraph.estimators.methods import MethodName, guided_methods
 from hushgraph.estimators.problem import ColumnTies, Missing, Problem
 from hushgraph.estimators.result import Denoised, NodeRisk, like_input
 from hushgraph.estimators.risk import IMPOSSIBLE, Assessed, NoiseRisk, average
@@ -181,19 +181,22 @@ def denoise(
     weights = weights if weights is None else checked_real_array("weights", weights)
     settings = replace(settings, frame=frame, weights=weights)
     with watching(checked_watcher(progress)):
-        with between(0.0, 0.2 if any(guide.sigma for guide in given) else 0.0):
-            problem = replace(problem, guides=tuple(clean_guide(graph, guide, settings, timings) for guide in given))
-        with between(0.2 if problem.guides else 0.0, 1.0):
+        share = 0.2 if given else 0.0
+        with between(0.0, share):
+            problem = with_guides(problem, given, settings, timings)
+        with between(share, 1.0):
             result = solve(problem, settings, timings)
     for k, note in enumerate(result.details["notes"]):
         if note == TOO_LARGE or (k == 0 and problem.sigma is None):
             warnings.warn(note, stacklevel=2)
     timings["total"] = time.perf_counter() - started
     draws = draw_marks(problem.values).union(*(guide.draws for guide in problem.guides))
-    return finished(graph, noisy, result, settings, integer=integer, draws=draws)
+    return in_input_form(graph, noisy, result, settings, integer=integer, draws=draws)
 
 
-def finished(graph: Graph, noisy: Any, result: Denoised, settings: Settings, *, integer: bool, draws: frozenset[str]) -> Denoised:
+def in_input_form(
+    graph: Graph, noisy: Any, result: Denoised, settings: Settings, *, integer: bool, draws: frozenset[str]
+) -> Denoised:
     """Return the result in the form of the input, clipped and rounded as was asked."""
     signal = np.maximum(result.signal, 0) if settings.nonnegative else result.signal
     signal = np.rint(signal) if integer else signal
@@ -210,9 +213,10 @@ def checked_guides(problem: Problem, settings: Settings, guides: Any) -> list[Gu
     """Return the guides as they were given, or raise an InputError."""
     if not settings.about.takes_guides and (problem.series or guides is not None):
         what = "guides=" if guides is not None else "columns='series'"
-        msg = f"{what} belongs to method='auto', 'let' and 'counts'; got method={settings.method!r}"
+        *names, last = map(repr, guided_methods())
+        msg = f"{what} belongs to method={', '.join(names)} and {last}; got method={settings.method!r}"
         raise InputError(msg)
-    if guides is None or (isinstance(guides, list | tuple | dict) and not guides):
+    if guides is None:
         return []
     if on_device(problem.values):
         raise InputError(Sentence("guides are used on the CPU only: {pass cupy.asnumpy(noisy)}"))
@@ -222,17 +226,18 @@ def checked_guides(problem: Problem, settings: Settings, guides: Any) -> list[Gu
     return read_guides(problem.graph, guides, draw_marks(problem.values))
 
 
-def clean_guide(graph: Graph, guide: Guide, settings: Settings, timings: dict[str, float]) -> Guide:
-    """Return the guide without gaps and without noise."""
-    values = filled(graph, guide.values, guide.name)
-    if guide.sigma is not None:
-        with timed(timings, "noise of guides"):
-            wish = Settings(
-                method=settings.method, nonnegative=settings.nonnegative, n_probes=settings.n_probes, seed=settings.seed
-            )
-            result = solve(Problem(graph, values, guide.sigma), wish, {})
-        values = np.maximum(result.signal, 0.0) if settings.nonnegative else result.signal
-    return replace(guide, values=np.asarray(values, dtype=np.float64))
+def with_guides(problem: Problem, guides: list[Guide], settings: Settings, timings: dict[str, float]) -> Problem:
+    """Return the problem with these guides, without their gaps and without their noise."""
+    plain = Settings(method=settings.method, nonnegative=settings.nonnegative, n_probes=settings.n_probes, seed=settings.seed)
+    clean = []
+    for guide in guides:
+        values = without_gaps(problem.graph, guide.values, guide.name)
+        if guide.sigma is not None:
+            with timed(timings, "noise of guides"):
+                result = solve(Problem(problem.graph, values, guide.sigma), plain, {})
+            values = np.maximum(result.signal, 0.0) if settings.nonnegative else result.signal
+        clean.append(replace(guide, values=np.asarray(values, dtype=np.float64)))
+    return replace(problem, guides=tuple(clean))
 
 
 def _refuse_on_device(settings: Settings, missing: Missing) -> None:
@@ -455,9 +460,7 @@ def compared_with_noise(result: Denoised, problem: Problem, notes: list[str]) ->
 
 def _has_impossible_guides(result: Denoised) -> bool:
     """Return whether guides of some signal were left out because of an impossible risk."""
-    accounts = result.details.get("guides")
-    signals = accounts if isinstance(accounts, list) else [accounts]
-    return any(guide["in_words"] == IMPOSSIBLE_WORDS for one in signals if one for guide in one.values())
+    return any(guide["in_words"] == IMPOSSIBLE_WORDS for account in result.guide_accounts for guide in account.values())
 
 
 def _signals_below_noise(result: Denoised, n: int, noise: Noise) -> np.ndarray:

@@ -157,6 +157,11 @@ def sentence_of(name: str) -> str:
     return BASELINES.get(name, f"The method was {name}.")
 
 
+def guided_methods() -> tuple[MethodName, ...]:
+    """Return the names of the methods that take guides."""
+    return tuple(method.name for method in METHODS.values() if method.takes_guides)
+
+
 def distributed_methods() -> tuple[MethodName, ...]:
     """Return the names of the methods that run in partitions."""
     return tuple(method.name for method in METHODS.values() if method.is_distributed)

@@ -172,6 +172,12 @@ class Denoised:
         return int(np.size(values) // max(np.size(self.risk), 1))
 
     @property
+    def guide_accounts(self) -> list[dict[str, dict[str, Any]]]:
+        """What `details["guides"]` says of the guides of each signal, by name; empty for a signal without guides."""
+        given = self.details.get("guides") or {}
+        return [account or {} for account in (given if isinstance(given, list) else [given])]
+
+    @property
     def typical_errors(self) -> list[TypicalError]:
         """The root mean square error of a value, for each `risk`, as far as it is known."""
         risks, errors = np.atleast_1d(self.risk), np.atleast_1d(self.risk_se)

@@ -17,11 +17,11 @@ from hushgraph.core import rowwise_variances
 from hushgraph.estimators.denoising import (
     assembled,
     checked_guides,
-    clean_guide,
     compared_with_noise,
-    finished,
+    in_input_form,
     series_estimates,
     solve,
+    with_guides,
 )
 from hushgraph.estimators.guides.draws import draw_marks
 from hushgraph.estimators.methods import MethodName
@@ -103,14 +103,15 @@ def denoise_series(
     settings.check()
     timings: dict[str, float] = {}
     started = time.perf_counter()
-    names, given = _listed(maps)
+    names, given = _names_and_maps(maps)
     problem, sigmas = _problem_of(checked_graph(graph), maps, given, sigma, direction)
     problem = replace(problem, series=direction if problem.column_graphs else None)
-    wished = checked_guides(problem, settings, guides)
+    given_guides = checked_guides(problem, settings, guides)
+    share = 0.1 if given_guides else 0.0
     with watching(checked_watcher(progress)):
-        with between(0.0, 0.1 if wished else 0.0):
-            problem = replace(problem, guides=tuple(clean_guide(graph, guide, settings, timings) for guide in wished))
-        with between(0.1 if wished else 0.0, 1.0):
+        with between(0.0, share):
+            problem = with_guides(problem, given_guides, settings, timings)
+        with between(share, 1.0):
             if given is None:
                 results = [solve(problem, settings, timings)]
             else:
@@ -119,16 +120,16 @@ def denoise_series(
     draws = [draw_marks(column) for column in problem.values.reshape(graph.n, -1).T]
     extra = frozenset().union(*(guide.draws for guide in problem.guides))
     if given is None:
-        return finished(graph, maps, results[0], settings, integer=integer, draws=extra.union(*draws))
+        return in_input_form(graph, maps, results[0], settings, integer=integer, draws=extra.union(*draws))
     reach = [draws[: k + 1] if direction == "past" else draws for k in range(len(draws))]
     whole = [
-        finished(graph, one, result, settings, integer=integer, draws=extra.union(*marks))
+        in_input_form(graph, one, result, settings, integer=integer, draws=extra.union(*marks))
         for one, result, marks in zip(given, results, reach, strict=True)
     ]
     return whole if names is None else dict(zip(names, whole, strict=True))
 
 
-def _listed(maps: Any) -> tuple[list | None, list | None]:
+def _names_and_maps(maps: Any) -> tuple[list | None, list | None]:
     """Return names and maps of a dict, maps of a list, and nothing for a table."""
     if isinstance(maps, Mapping):
         return list(maps), list(maps.values())

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hushgraph._errors import InputError, InputTypeError, Sentence
-from hushgraph.estimators import METHODS, Denoised, filled, read_guides
+from hushgraph.estimators import Denoised, guided_methods, read_guides, without_gaps
 from hushgraph.privacy.counting import CountMap
 
 if TYPE_CHECKING:
@@ -44,8 +44,8 @@ def check_guides(graph: Graph, guides: Any, *, method: str) -> None:
         If one of them is a CountMap, which is private.
     """
     _refuse_counts(guides)
-    if not METHODS[method].takes_guides:
-        able = " or ".join(repr(name) for name, about in METHODS.items() if about.takes_guides)
+    if method not in guided_methods():
+        able = " or ".join(map(repr, guided_methods()))
         raise InputError(
             Sentence("{guides=} belongs to {method=}{}; got {!r}; leave the guides out, or say another method", able, method)
         )
@@ -56,7 +56,7 @@ def check_guides(graph: Graph, guides: Any, *, method: str) -> None:
                 f"the name of guide number {number} must be text in one line, without control characters; rename its column or file"
             )
             raise InputError(msg)
-        filled(graph, guide.values, guide.name)
+        without_gaps(graph, guide.values, guide.name)
     entries = [{"name": guide.name, "made_from": guide.made_from, "sha256": guide.digests} for guide in listed]
     if len(json.dumps(entries, indent=6)) > LARGEST_LIST:
         count = sum(len(guide.digests) for guide in listed)
@@ -89,8 +89,7 @@ def public_guides(denoised: Denoised) -> list[dict[str, Any]]:
     list of dict
         Name, origin, SHA-256 of the maps that were given, and the share of the squared error that it removed, a mean over windows.
     """
-    given = denoised.details.get("guides") or {}
-    windows = [one for one in (given if isinstance(given, list) else [given]) if one]
+    windows = denoised.guide_accounts
     entries: dict[str, dict[str, Any]] = {}
     for name in dict.fromkeys(name for one in windows for name, facts in one.items() if facts["sha256"]):
         facts = [one[name] for one in windows if name in one]

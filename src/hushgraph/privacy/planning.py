@@ -13,7 +13,7 @@ from hushgraph._errors import InputError, Sentence
 from hushgraph._progress import between, nth
 from hushgraph._validation import checked_count, checked_number, checked_seed, choose
 from hushgraph.datasets import city, hotspot_counts
-from hushgraph.estimators import METHODS, ColumnTies, MethodName, denoise
+from hushgraph.estimators import ColumnTies, MethodName, denoise, guided_methods
 from hushgraph.graphs import Graph, Noisy, checked_graph
 from hushgraph.privacy.calibration import Mechanism, checked_delta, mechanism_sigma
 from hushgraph.privacy.guarantee import MODERATE, checked_guarantee
@@ -203,7 +203,8 @@ def plan_release(
     for k, one in enumerate(guarantees):
         with nth(k, len(guarantees)):
             noise = {"epsilon": one[0], "delta": one[1], "sensitivity_squared": squared, "mechanism": mechanism}
-            rows.append(_row(stage, truths, (after or 0, pasts), noise, method, total / n_values, reliable))
+            squares = _mean_squares(stage, truths, pasts, after, noise, method)
+            rows.append(_row(squares, noise, total / n_values, reliable))
     return Plan(checked_delta(delta), squared, n_values, total, reliable, tuple(rows), after)
 
 
@@ -212,8 +213,8 @@ def _check_after(after: int | None, method: str) -> None:
     if after is None:
         return
     checked_count("after", after, 1, MOST_EARLIER)
-    if not METHODS[method].takes_guides:
-        able = " or ".join(repr(name) for name, about in METHODS.items() if about.takes_guides)
+    if method not in guided_methods():
+        able = " or ".join(map(repr, guided_methods()))
         raise InputError(Sentence("{after=} belongs to {method=}{}; got {!r}", able, method))
 
 
@@ -246,42 +247,52 @@ def _earlier(graph: Graph, columns: int, total: float, seed: int, count: int) ->
     return rng.poisson(whole) / count
 
 
-def _row(
+def _mean_squares(
     graph: Graph,
     truths: list[np.ndarray],
-    earlier: tuple[int, list[np.ndarray | None]],
+    pasts: list[np.ndarray | None],
+    after: int | None,
     noise: dict[str, Any],
     method: MethodName,
-    density: float,
-    reliable: float,
-) -> PlanRow:
-    """Return the row of one epsilon; `density` is the expected number of events per value, `earlier` how many maps and their means."""
-    sigma = checked_lattice_sigma(mechanism_sigma(**noise))
+) -> np.ndarray:
+    """Return the mean squares of the truth and of the errors: noisy, denoised and, with earlier maps, guided; means over the draws."""
     squares = []
-    count, pasts = earlier
     for draw, (truth, past) in enumerate(zip(truths, pasts, strict=True)):
-        windows = (
-            range(truth.shape[1] + 1) if count and truth.ndim == 2 else None
-        )  # then `denoise` takes them as those of a release
+        has_windows = truth.ndim == 2
+        # with earlier maps, windows are denoised as those of a release are; without, all at once, which is quicker
+        windows = range(truth.shape[1] + 1) if has_windows and past is not None else None
+        columns: ColumnTies | None = None if past is not None else "path" if has_windows else "separate"
         noisy = simulate(graph, truth, **noise, seed=draw, windows=windows)
-        columns: ColumnTies | None = None if count else "path" if truth.ndim == 2 else "separate"
         with nth(draw, len(truths)):
-            with between(0.0, 0.4 if count else 1.0):
-                signal = denoise(graph, noisy, method=method, columns=columns, nonnegative=True).signal
-            parts = [truth, noisy.values - truth, signal - truth]
-            if past is not None:
-                level = noisy.noise_level / math.sqrt(count)  # of the mean of maps that have the noise of this one each
-                values = past + np.random.default_rng((draw, count)).normal(0, level, past.shape)
+            with between(0.0, 1.0 if past is None else 0.4):
+                signals = [noisy.values, denoise(graph, noisy, method=method, columns=columns, nonnegative=True).signal]
+            if past is not None and after is not None:
+                level = noisy.noise_level / math.sqrt(after)  # of the mean of maps that have the noise of this one each
+                values = past + np.random.default_rng((draw, after)).normal(0, level, past.shape)
                 guide = Noisy(values, sigma=level, kind="simulation", graph_hash=graph.hash)
                 with between(0.4, 1.0):
-                    guided = denoise(graph, noisy, method=method, nonnegative=True, guides=guide).signal
-                parts.append(guided - truth)
-        squares.append([np.mean(part**2) for part in parts])
-    energy, *errors = np.mean(squares, axis=0)
-    ratios = [10 * math.log10(energy / part) if energy > 0 and part > 0 else math.nan for part in errors]
+                    signals.append(denoise(graph, noisy, method=method, nonnegative=True, guides=guide).signal)
+        squares.append([np.mean(part**2) for part in (truth, *(signal - truth for signal in signals))])
+    return np.mean(squares, axis=0)
+
+
+def _row(squares: np.ndarray, noise: dict[str, Any], density: float, reliable: float) -> PlanRow:
+    """Return the row of one epsilon from `_mean_squares`; `density` is the expected number of events per value."""
+    sigma = checked_lattice_sigma(mechanism_sigma(**noise))
+    energy, *squared_errors = squares
+    errors = [math.sqrt(part) for part in squared_errors]
+    ratios = [10 * math.log10(energy / part) if energy > 0 and part > 0 else math.nan for part in squared_errors]
     region = max(1, math.ceil((sigma / (reliable * density)) ** 2))  # sigma sqrt(m) = reliable * density * m
-    (before, *left), (snr_before, *snrs) = [math.sqrt(part) for part in errors], ratios
-    guided_error, guided_ratio = (left[1], snrs[1]) if len(left) > 1 else (None, None)
+    is_guided = len(errors) > 2
     return PlanRow(
-        noise["epsilon"], sigma, before, left[0], snr_before, snrs[0], region, region * density, guided_error, guided_ratio
+        epsilon=noise["epsilon"],
+        sigma=sigma,
+        error_noisy=errors[0],
+        error_denoised=errors[1],
+        snr_noisy=ratios[0],
+        snr_denoised=ratios[1],
+        smallest_region=region,
+        smallest_total=region * density,
+        error_guided=errors[2] if is_guided else None,
+        snr_guided=ratios[2] if is_guided else None,
     )

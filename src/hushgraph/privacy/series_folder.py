@@ -69,7 +69,7 @@ class SeriesMap:
             "attribution": self.release.attribution,
             "guides": [
                 {"name": name, "made_from": one["made_from"], "risk_removed": one["risk_removed"]}
-                for name, one in (self.denoised.details.get("guides") or {}).items()
+                for name, one in self.denoised.guide_accounts[0].items()
             ],
         }
 

@@ -30,14 +30,15 @@ def denoise_counts(problem: Problem, settings: Settings, timings: dict[str, floa
 
 
 def estimate_counts(
-    graph: Graph, y: np.ndarray, noise: Noise, timings: dict[str, float], done: float = 0.0, guides: Any = None
+    graph: Graph, y: np.ndarray, noise: Noise, timings: dict[str, float], done: float = 0.0, guides: Any = None, passes: int = 2
 ) -> CountsEstimate:
     """Return the estimate, or raise an InputError that says why the graph does not have one."""
     reason = obstacle_to_counts(graph)
     if reason is not None:
         raise InputError(Sentence("{method='counts'} cannot be used here: {}; use {method='auto'}", reason))
     with timed(timings, "counts", done, 1.0):
-        return counts_estimate(graph, y, np.sqrt(noise.variance) if noise.per_node is None else noise.per_node, guides=guides)
+        sigma = np.sqrt(noise.variance) if noise.per_node is None else noise.per_node
+        return counts_estimate(graph, y, sigma, guides=guides, passes=passes)
 
 
 def optimism_of(noise: Noise, counts: CountsEstimate) -> float:

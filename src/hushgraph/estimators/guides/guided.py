@@ -5,8 +5,8 @@
     counts     for values that cannot be negative: empirical Bayes with the guides and the prediction as covariates
 
 A prediction depends on y through its few coefficients alone, which are charged for, so that SURE of each estimate is that of the part
-that is denoised. Which of them helps differs from signal to signal, by many decibels; SURE sees it. Where no term of a prediction is
-worth its cost, the result is that without guides, bit by bit.
+that is denoised. Which of the three is best depends on the signal, and SURE tells. Where no term of a prediction is worth its cost, the
+result is that without guides, bit by bit.
 """
 
 from __future__ import annotations
@@ -35,16 +35,17 @@ from hushgraph.graphs import Graph
 ALONE_TIME = 0.4  # share of the time that the estimate without guides takes, roughly
 WEAKEST_EDGE = 0.05  # of its weight, across the largest jumps of a prediction
 MOST_COVARIATES = 3  # guides that are covariates of `counts` by themselves
-# By the name of the estimate that guided ones are compared with: the weights where risks say nothing, up to a factor, and how many
-# noise variances of risk a weight must save to move away from them. Maps of a series may be nearly empty, and their risks then say little.
+# For each estimate that guided ones are compared with: the weights of all where their risks say nothing, up to a common factor, and the
+# caution of `blend_weights`, in noise variances. It is larger in a series, whose maps may be nearly empty: their risks say little.
 PRIORS = {
     "alone": ({"alone": 3.0, "counts": 3.0, "linear": 1.0, "bent": 1.0}, 30.0),
     "joint": ({"joint": 2.0, "counts": 2.0, "linear": 1.0, "bent": 1.0}, 100.0),
 }
-EVIDENCE = 50.0  # noise variances of squares that a prediction must explain for half of the prior weight of its estimates
+EVIDENCE = 50.0  # an estimate has half of its prior weight if its prediction explains this sum of squares, in noise variances
 IMPOSSIBLE_GUIDED = 5.0  # standard errors below 0: no estimate with guides that are independent of the noise has such a risk
 IMPOSSIBLE_WORDS = (
-    "was left out: the error with the guides would be less than nothing; one holds the noise of this signal, or sigma is too large"
+    "was left out: with the guides the squared error is estimated far below 0, which cannot be; a guide holds the noise of this signal, "
+    "or sigma is too large"
 )
 FEW_VALUES = 20  # a map with no more different values cannot hold the noise of another
 SAME = 1e-9  # a correlation this close to 1 is that of a map with itself
@@ -61,15 +62,20 @@ class Expert:
 
 def denoise_guided(problem: Problem, settings: Settings, timings: dict[str, float]) -> tuple[list[Assessed], dict[str, Any]]:
     """Return the guided estimate of every signal, and details of all of them."""
-    family = denoise_counts if settings.about.family == "counts" else denoise_combined
     with between(0.0, ALONE_TIME):
-        alone, details = family(replace(problem, guides=()), settings, timings)
+        alone, details = estimates_alone(problem, settings, timings)
     estimates = []
     for k, (y, estimate) in enumerate(zip(problem.planes.astype(np.float64, copy=False), alone, strict=True)):
         refuse_same_draw(problem.guides, y, estimate)
         with between(ALONE_TIME, 1.0), nth(k, len(alone)):
             estimates.append(guided_estimate(problem, settings, y, Expert("alone", estimate), timings))
     return estimates, details
+
+
+def estimates_alone(problem: Problem, settings: Settings, timings: dict[str, float]) -> tuple[list[Assessed], dict[str, Any]]:
+    """Return the estimate of every signal without guides, and details of all of them."""
+    family = denoise_counts if settings.about.family == "counts" else denoise_combined
+    return family(replace(problem, guides=()), settings, timings)
 
 
 def guided_estimate(problem: Problem, settings: Settings, y: np.ndarray, base: Expert, timings: dict[str, float]) -> Assessed:
@@ -82,13 +88,13 @@ def guided_estimate(problem: Problem, settings: Settings, y: np.ndarray, base: E
         experts = [base, *_experts(problem, settings, y, linear, bent, timings)]
     gains = np.maximum(linear.gains, bent.gains)
     if len(experts) == 1:
-        return replace(without, account={**without.account, "guides": _accounts(problem.guides, gains, Removed(0.0))})
-    estimate, weights = blended(y, problem, experts)
+        return replace(without, account={**without.account, "guides": _accounts(problem.guides, gains, RemovedRisk(0.0))})
+    estimate, weights = average_of_least_risk(y, problem, experts)
     if estimate.risk < -IMPOSSIBLE_GUIDED * estimate.risk_se and without.risk > -IMPOSSIBLE * without.risk_se:
         return replace(without, account={**without.account, "guides": _accounts(problem.guides, gains, None)})
     account = {
         **without.account,
-        "guides": _accounts(problem.guides, gains, Removed.of(without, estimate)),
+        "guides": _accounts(problem.guides, gains, RemovedRisk.of(without, estimate)),
         "experts": {expert.name: float(weight) for expert, weight in zip(experts, weights, strict=True)},
     }
     return replace(estimate, account=account)
@@ -110,29 +116,29 @@ def _experts(
             with nth(0, 3):
                 filters = Filters.of(graph, noise, **probes)
                 estimate = combination_of(filters, y, noise, local, timings, prediction=linear.signal)
-            experts.append(_expert("linear", estimate, linear, problem))
+            experts.append(_expert("linear", estimate, linear))
         if bent.n_terms:
             with nth(1, 3):
-                filters = Filters.of(reweighted(graph, bent.signal), noise, **probes)
+                filters = Filters.of(reweighted_graph(graph, bent.signal), noise, **probes)
                 estimate = combination_of(filters, y, noise, plan, timings, prediction=bent.signal)
-            experts.append(_expert("bent", estimate, bent, problem))
+            experts.append(_expert("bent", estimate, bent))
     wants_counts = settings.method == "counts" or (settings.method == "auto" and settings.nonnegative)
     if wants_counts and bent.n_terms and obstacle_to_counts(graph) is None:
         covariates = np.stack([*(problem.guides[k].values for k in bent.chosen[:MOST_COVARIATES]), bent.signal])
         with nth(2, 3):
             counts = estimate_counts(graph, y, noise, timings, guides=covariates)
-        experts.append(_expert("counts", assessed_counts(y, noise, counts, {}), bent, problem))
+        experts.append(_expert("counts", assessed_counts(y, noise, counts, {}), bent))
     return experts
 
 
-def _expert(name: str, estimate: Assessed, prediction: Prediction, problem: Problem) -> Expert:
+def _expert(name: str, estimate: Assessed, prediction: Prediction) -> Expert:
     """Return an estimate that uses a prediction: its risk with what the coefficients cost, and trust by what the prediction explains."""
     explained = float(prediction.gains.sum())
     charged = replace(estimate, risk=estimate.risk + 2 * prediction.cost)
     return Expert(name, charged, explained / (explained + EVIDENCE))
 
 
-def reweighted(graph: Graph, prediction: np.ndarray) -> Graph:
+def reweighted_graph(graph: Graph, prediction: np.ndarray) -> Graph:
     """Return the graph with edges that are weak where the prediction jumps.
 
     The factor of an edge is exp(-d^2 / 2 m), d the difference of the prediction along it and m the mean of d^2 over all edges.
@@ -148,29 +154,29 @@ def reweighted(graph: Graph, prediction: np.ndarray) -> Graph:
 # ---- their average -------------------------------------------------------------------------------------------------
 
 
-def blended(y: np.ndarray, problem: Problem, experts: list[Expert]) -> tuple[Assessed, np.ndarray]:
+def average_of_least_risk(y: np.ndarray, problem: Problem, experts: list[Expert]) -> tuple[Assessed, np.ndarray]:
     """Return the average of the estimates with the least risk, and the weights."""
     parts, noise = [expert.estimate for expert in experts], problem.noise
-    wishes, caution = PRIORS[experts[0].name]
-    prior = np.array([wishes[expert.name] * expert.trust for expert in experts])
+    usual_weights, caution = PRIORS[experts[0].name]
+    prior = np.array([usual_weights[expert.name] * expert.trust for expert in experts])
     signals, risks = np.stack([part.signal for part in parts]), np.array([part.risk for part in parts], dtype=np.float64)
     apart = signals - signals[0]
     products = np.array([block_dots(apart, np.broadcast_to(row, apart.shape)) for row in apart])
     square = np.diag(products)
     distances = np.maximum(square[:, None] + square - products - products.T, 0.0)
-    moved = float(block_sum(np.sum(apart**2, axis=0)))
-    # the noise variance where the estimates differ: that of the differences of their risks
-    where_apart = float(block_sum(noise.weigh(np.sum(apart**2, axis=0)))) / moved if moved > 0 else noise.mean(len(y))
-    weights = blend_weights(risks, distances, prior / prior.sum(), caution * where_apart)
+    # where the estimates differ the noise may be larger or smaller than on average, and so is the error of the difference of their risks
+    total = float(square.sum())
+    variance = float(block_sum(noise.weigh(np.sum(apart**2, axis=0)))) / total if total > 0 else noise.mean(len(y))
+    weights = blend_weights(risks, distances, prior / prior.sum(), caution * variance)
     mean = average(y, signals, risks, [part.risk_se for part in parts], noise, weights)
-    variance, is_posterior = _variance(parts, weights, mean.signal)
+    node_variance, is_posterior = _variance(parts, weights, mean.signal)
     estimate = Assessed(
         signal=mean.signal,
         risk=mean.risk,
         risk_se=mean.risk_se,
         probe_se=float(weights @ [part.probe_se for part in parts]),
         sure=sum_of_rows(weights, np.stack([part.sure for part in parts])) + mean.gain,
-        variance=variance,
+        variance=node_variance,
         is_posterior=is_posterior,
         account={},
     )
@@ -191,20 +197,23 @@ def _variance(parts: list[Assessed], weights: np.ndarray, signal: np.ndarray) ->
 # ---- words and checks ----------------------------------------------------------------------------------------------
 
 
-class Removed(NamedTuple):
-    """The share of the squared error without guides that guides removed; `is_bound` where all that is left drowns in the standard error."""
+class RemovedRisk(NamedTuple):
+    """The share that guides removed of the squared error without them; at least so much if `is_bound`.
+
+    It is a bound where the error that is left is smaller than its standard error, and so is not known.
+    """
 
     share: float
     is_bound: bool = False
 
     @classmethod
-    def of(cls, without: Assessed, estimate: Assessed) -> Removed:
+    def of(cls, without: Assessed, estimate: Assessed) -> RemovedRisk:
         """Return the share from the risks."""
         left = max(estimate.risk, estimate.risk_se)
         return cls(max(1 - left / without.risk, 0.0) if without.risk > 0 else 0.0, estimate.risk < estimate.risk_se)
 
 
-def _accounts(guides: tuple[Guide, ...], gains: np.ndarray, removed: Removed | None) -> dict[str, dict[str, Any]]:
+def _accounts(guides: tuple[Guide, ...], gains: np.ndarray, removed: RemovedRisk | None) -> dict[str, dict[str, Any]]:
     """Return for each guide the share of the risk that it removed, in words too, and what identifies it.
 
     Nothing is removed (None) where the risk with the guides is impossible.
@@ -241,8 +250,8 @@ def refuse_same_draw(guides: tuple[Guide, ...], y: np.ndarray, estimate: Assesse
                 _is_same(guide.values, one) for one in (values, clipped, np.rint(clipped))
             ):
                 msg = (
-                    f"the guide {guide.name!r} is the {kind} of these very values: it holds their noise and would be believed where it "
-                    "repeats the noise; pass maps of other days, places or kinds"
+                    f"the guide {guide.name!r} is the {kind} of these very values: it holds the noise that is to be removed; pass maps of "
+                    "other days, places or kinds"
                 )
                 raise InputError(msg)
 

@@ -6,8 +6,9 @@ under one name of a dict; releases of different data sets are different kinds.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from numbers import Number
 from typing import Any
 
@@ -23,6 +24,7 @@ from hushgraph.graphs import Graph, Noisy, is_labelled, labels_and_values, node_
 
 MOST_GUIDES = 100
 FILL_ACCURACY = 1e-4
+UNNAMED = {"release": "earlier release", "measurement": "noisy map", "simulation": "noisy map"}  # names of noisy maps without one
 SAME_DRAW = (
     "the guide {} holds the noise of the values that are to be denoised: it is the same map, or was made from it. Guides must not "
     "share noise with them; pass maps of other days, places or kinds"
@@ -76,40 +78,31 @@ def read_guides(graph: Graph, guides: Any, draws: frozenset[str] = frozenset()) 
     """
     if isinstance(guides, list | tuple | Mapping) and not guides:
         return []
-    maps = list(_maps(graph, guides, "guide"))
-    for one in maps:
-        if one.draws & draws:
-            raise InputError(Sentence(SAME_DRAW, repr(one.name)))
-    whole = _numbered(_combined(maps))
-    if len(whole) > MOST_GUIDES:
-        msg = f"at most {MOST_GUIDES} guides can be weighed against each other; got {len(whole)}: pass the most useful ones"
+    kinds: dict[Hashable, list[Guide]] = {}
+    for number, (kind, guide) in enumerate(_maps(graph, guides, "guide")):
+        if guide.draws & draws:
+            raise InputError(Sentence(SAME_DRAW, repr(guide.name)))
+        kinds.setdefault(number if kind is None else kind, []).append(guide)
+    if len(kinds) > MOST_GUIDES:
+        msg = f"at most {MOST_GUIDES} guides can be weighed against each other; got {len(kinds)}: pass the most useful ones"
         raise InputError(msg)
-    return whole
+    return _with_different_names([_mean_of_kind(members) for members in kinds.values()])
 
 
 # ---- from what is passed to maps -----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class _GivenMap:
-    """One map (n,) as it was given; noisy maps of the same `kind` are combined."""
-
-    name: str
-    values: np.ndarray
-    draws: frozenset[str]
-    sigma: float | None = None
-    kind: tuple = ()
-    made_from: str = "a public map"
+Kind = tuple[str, str, str | None]  # the name that was given, the kind of noisy map, its data set
 
 
-def _maps(graph: Graph, given: Any, name: str) -> Iterator[_GivenMap]:
-    """Yield every map of what was given under this name."""
+def _maps(graph: Graph, given: Any, name: str) -> Iterator[tuple[Kind | None, Guide]]:
+    """Yield every map of what was given under this name; noisy maps have a kind, and those of one kind are combined later."""
     if isinstance(given, Noisy):
         yield from _noisy_maps(graph, given, name)
     elif isinstance(given, Denoised):
         label = "denoised map" if name == "guide" else name
-        for one in _plain_maps(graph, given.on_host().signal, label):
-            yield _GivenMap(one.name, one.values, one.draws | given.draws, made_from="a denoised map")
+        for _, guide in _plain_maps(graph, given.on_host().signal, label):
+            yield None, replace(guide, draws=guide.draws | given.draws, made_from="a denoised map")
     elif isinstance(given, Mapping) and not all(isinstance(value, Number) for value in given.values()):
         for key, value in given.items():
             yield from _maps(graph, value, str(key))
@@ -120,16 +113,16 @@ def _maps(graph: Graph, given: Any, name: str) -> Iterator[_GivenMap]:
         yield from _plain_maps(graph, given, name)
 
 
-def _noisy_maps(graph: Graph, noisy: Noisy, name: str) -> Iterator[_GivenMap]:
-    """Yield the columns of a noisy map, each with the noise level."""
+def _noisy_maps(graph: Graph, noisy: Noisy, name: str) -> Iterator[tuple[Kind, Guide]]:
+    """Yield the columns of a noisy map, all of one kind, each with the noise level."""
     values, sigma = noisy.opened(graph)
     dataset = getattr(noisy, "dataset", None)
-    title = (dataset or {"release": "earlier release"}.get(noisy.kind, "noisy map")) if name == "guide" else name
+    title = (dataset or UNNAMED[noisy.kind]) if name == "guide" else name
     for column in np.asarray(values, dtype=np.float64).reshape(graph.n, -1).T:
-        yield _GivenMap(title, column, draw_marks(column), sigma, (name, noisy.kind, dataset), noisy.kind)
+        yield (name, noisy.kind, dataset), Guide(title, column, sigma, digests=(values_digest(column),), draws=draw_marks(column))
 
 
-def _plain_maps(graph: Graph, given: Any, name: str) -> Iterator[_GivenMap]:
+def _plain_maps(graph: Graph, given: Any, name: str) -> Iterator[tuple[None, Guide]]:
     """Yield the columns of an array or a table; values that are missing are NaN."""
     if given is None or isinstance(given, str):
         expected = "an array, a table, a dict of name to map, a Noisy map, a Release, a Denoised result, or a list of these"
@@ -140,7 +133,7 @@ def _plain_maps(graph: Graph, given: Any, name: str) -> Iterator[_GivenMap]:
     values = graph.aligned(name, _with_gaps(graph, name, given) if is_labelled(given) else given, missing_ok=True)
     columns = values.astype(np.float64).reshape(graph.n, -1).T
     for column, title in zip(columns, _titles(given, name, len(columns)), strict=True):
-        yield _GivenMap(title, column, draw_marks(column))
+        yield None, Guide(title, column, digests=(values_digest(column),), draws=draw_marks(column))
 
 
 def _with_gaps(graph: Graph, name: str, given: Any) -> Any:
@@ -177,43 +170,36 @@ def _titles(given: Any, name: str, count: int) -> list[str]:
 # ---- from maps to guides -------------------------------------------------------------------------------------------
 
 
-def _combined(maps: list[_GivenMap]) -> Iterator[tuple[_GivenMap, tuple[str, ...], int]]:
-    """Yield every map, the noisy ones of one kind as one, with the digests and the number of maps it is made of."""
-    kinds: dict[tuple, list[_GivenMap]] = {}
-    for k, one in enumerate(maps):
-        kinds.setdefault(one.kind if one.sigma is not None else (k,), []).append(one)
-    for members in kinds.values():
-        first, digests = members[0], tuple(values_digest(one.values) for one in members)
-        if len(members) == 1 or first.sigma is None:
-            yield first, digests, 1
-            continue
-        precision = np.array([1 / float(one.sigma or 1.0) ** 2 for one in members])
-        mean = sum(weight * one.values for weight, one in zip(precision / precision.sum(), members, strict=True))
-        draws = frozenset().union(*(one.draws for one in members))
-        yield (
-            _GivenMap(first.name, np.asarray(mean), draws, float(precision.sum() ** -0.5), first.kind, first.made_from),
-            digests,
-            len(members),
-        )
+def _mean_of_kind(members: list[Guide]) -> Guide:
+    """Return the mean of noisy maps of one kind, weighted by inverse variance; a map without noise is the only one of its kind."""
+    first, count = members[0], len(members)
+    if first.sigma is None:
+        return first
+    precision = np.array([1 / member.sigma**2 for member in members if member.sigma is not None])
+    sigma = float(precision.sum() ** -0.5) if count > 1 else first.sigma
+    shares = precision / precision.sum()
+    many = f"{count} noisy maps, combined" if count > 1 else "a noisy map"
+    return Guide(
+        name=f"{count} {first.name}s" if count > 1 and first.name in UNNAMED.values() else first.name,
+        values=np.asarray(sum(share * member.values for share, member in zip(shares, members, strict=True))),
+        sigma=sigma,
+        made_from=f"{many} (noise {sigma:.4g}) and denoised",
+        digests=tuple(digest for member in members for digest in member.digests),
+        draws=frozenset().union(*(member.draws for member in members)),
+    )
 
 
-def _numbered(parts: Iterator[tuple[_GivenMap, tuple[str, ...], int]]) -> list[Guide]:
-    """Return the guides, with names that are all different."""
-    guides: list[Guide] = []
-    names: dict[str, int] = {}
-    for one, digests, count in parts:
-        title = f"{count} {one.name}s" if count > 1 and one.name in ("earlier release", "noisy map") else one.name
-        names[title] = names.get(title, 0) + 1
-        name = title if names[title] == 1 else f"{title} {names[title]}"
-        words = one.made_from
-        if one.sigma is not None:
-            many = f"{count} noisy maps, combined" if count > 1 else "a noisy map"
-            words = f"{many} (noise {one.sigma:.4g}) and denoised"
-        guides.append(Guide(name, one.values, one.sigma, words, digests, one.draws))
-    return guides
+def _with_different_names(guides: list[Guide]) -> list[Guide]:
+    """Return the guides with a number after names that are there already."""
+    names: Counter[str] = Counter()
+    different = []
+    for guide in guides:
+        names[guide.name] += 1
+        different.append(guide if names[guide.name] == 1 else replace(guide, name=f"{guide.name} {names[guide.name]}"))
+    return different
 
 
-def filled(graph: Graph, values: np.ndarray, name: str) -> np.ndarray:
+def without_gaps(graph: Graph, values: np.ndarray, name: str) -> np.ndarray:
     """Return the map with harmonic values where it has gaps, and its mean in components without any value."""
     known = ~np.isnan(values)
     if known.all():

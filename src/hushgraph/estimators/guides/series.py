@@ -1,8 +1,8 @@
 """Series of maps, such as the hours of a day or the months of a year: each map is guided by the others.
 
 The guides of a map are the mean of all other maps, and the mean of those next to it in time, each weighted by inverse variance, and
-denoised. Sums over all maps less the map itself make the first, and running sums the second, so that the cost grows with the number
-of maps and not with its square. No guide holds the noise of the map that it guides.
+denoised. The first is made of the sum of the maps before and the sum of those after it, the second of at most six maps, so that the cost
+grows with the number of maps and not with its square. No guide holds the noise of the map that it guides.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from hushgraph._progress import between, nth, timed
-from hushgraph.estimators.combined import LET_SETS, Plan, combination_of, denoise_combined
-from hushgraph.estimators.counts.empirical_bayes import counts_estimate, obstacle_to_counts
-from hushgraph.estimators.counts.method import denoise_counts
-from hushgraph.estimators.guides.guided import Expert, guided_estimate, refuse_same_draw
+from hushgraph.estimators.combined import LET_SETS, Plan, combination_of
+from hushgraph.estimators.counts.empirical_bayes import obstacle_to_counts
+from hushgraph.estimators.counts.method import estimate_counts
+from hushgraph.estimators.guides.guided import Expert, estimates_alone, guided_estimate, refuse_same_draw
 from hushgraph.estimators.guides.reading import Guide
 from hushgraph.estimators.let.filters import Filters
 from hushgraph.estimators.problem import Direction, Problem
@@ -48,7 +48,7 @@ def guided_series(
     for k, problem in enumerate(problems):
         with nth(k, len(problems)):
             with between(0.0, 0.3):
-                base = joint[k] or _alone(problem, settings, timings)
+                base = joint[k] or estimates_alone(problem, settings, timings)[0][0]
             y = problem.planes[0].astype(np.float64)
             refuse_same_draw(problem.guides, y, base)
             with timed(timings, "noise of guides", 0.3, 0.5):
@@ -65,13 +65,6 @@ def guided_series(
     return estimates
 
 
-def _alone(problem: Problem, settings: Settings, timings: dict[str, float]) -> Assessed:
-    """Return the estimate of a map without guides."""
-    family = denoise_counts if settings.about.family == "counts" else denoise_combined
-    (estimate,), _ = family(replace(problem, guides=()), settings, timings)
-    return estimate
-
-
 class SeriesSums:
     """Maps weighted by inverse variance, and their sums before and after each place of the series; nothing is subtracted."""
 
@@ -86,9 +79,9 @@ class SeriesSums:
         names = ("all other maps", "the maps next to it") if direction == "all" else ("all earlier maps", "the maps just before")
         count, near = last - (k < last), [j for j in range(max(k - NEAR, 0), min(k + NEAR + 1, last)) if j != k]
         if count:
-            yield names[0], *_mean(*self._all_but(k, last)), _words(count)
+            yield names[0], *_mean(*self._all_but(k, last)), _origin(count)
         if 0 < len(near) < count:
-            yield names[1], *_mean(sum(self.maps[j] for j in near), sum(self.precisions[j] for j in near)), _words(len(near))
+            yield names[1], *_mean(sum(self.maps[j] for j in near), sum(self.precisions[j] for j in near)), _origin(len(near))
 
     def _all_but(self, k: int, last: int) -> tuple[Any, Any]:
         """Return the sums of maps and precisions without the map number k, up to the map number `last`."""
@@ -113,7 +106,8 @@ def _mean(total: Any, precision: Any) -> tuple[np.ndarray, Any]:
     return total / precision, sigma if np.ndim(sigma) else float(sigma)
 
 
-def _words(count: int) -> str:
+def _origin(count: int) -> str:
+    """Return what a guide of so many maps was made from."""
     return f"{count} noisy map{'s' * (count > 1)}, combined and denoised"
 
 
@@ -121,7 +115,7 @@ def _quick_map(graph: Graph, y: np.ndarray, noise: Noise, settings: Settings) ->
     """Return a denoised guide: a single pass of `counts` where values cannot be negative, else the combination of `let`."""
     wants_counts = settings.nonnegative or settings.method == "counts"
     if wants_counts and obstacle_to_counts(graph) is None:
-        return counts_estimate(graph, y, np.sqrt(noise.variance) if noise.per_node is None else noise.per_node, passes=1).signal
+        return estimate_counts(graph, y, noise, {}, passes=1).signal
     filters = Filters.of(graph, noise, n_probes=settings.n_probes, law=settings.law, seed=settings.seed, like=y)
     signal = combination_of(filters, y, noise, Plan(LET_SETS, False, "a guide"), {}).signal
     return np.maximum(signal, 0.0) if wants_counts else signal

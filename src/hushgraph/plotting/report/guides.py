@@ -40,15 +40,9 @@ class GuideSummary:
         return float(np.mean(self.shares))
 
 
-def guide_accounts(result: Denoised) -> list[dict[str, Any]]:
-    """Return what `details` holds about guides, one dict per signal that had any."""
-    given = result.details.get("guides") or []
-    return [account for account in ([given] if isinstance(given, dict) else given) if account]
-
-
 def guide_summaries(result: Denoised) -> list[GuideSummary]:
     """Return every guide of a result, the most helpful first."""
-    accounts = guide_accounts(result)
+    accounts = result.guide_accounts
     summaries = []
     for name in dict.fromkeys(name for account in accounts for name in account):
         parts = [account[name] for account in accounts if name in account]
@@ -75,7 +69,7 @@ def guides_section(result: Denoised, columns: str) -> str:
     """Return the section on guides; empty if there were none. `columns` is what several signals are called: "time windows"."""
     summaries, totals = (
         guide_summaries(result),
-        [sum(part["risk_removed"] for part in one.values()) for one in guide_accounts(result)],
+        [sum(part["risk_removed"] for part in one.values()) for one in result.guide_accounts if one],
     )
     if not summaries:
         return ""
