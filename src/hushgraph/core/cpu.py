@@ -37,8 +37,8 @@ def forward(layout: Layout, coefficients: np.ndarray, signals: np.ndarray, scale
 def forward_with_moments(
     layout: Layout, coefficients: np.ndarray, signals: np.ndarray, scale: float, *, n_moments: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return `forward`, and the first x'T_k(scale L - I) x, (m, n_moments), at most as many as there are coefficients in a row."""
-    n_moments = min(n_moments, coefficients.shape[1])
+    """Return `forward`, and the first x'T_k(scale L - I) x, (m, n_moments): at most 2K + 1 of them for polynomials of degree K."""
+    n_moments = min(n_moments, 2 * coefficients.shape[1] - 1)
     out = np.empty((len(signals), len(coefficients), signals.shape[1]), dtype=signals.dtype)
     moments = np.zeros((len(signals), n_moments), dtype=signals.dtype)
     theta = np.ascontiguousarray(coefficients, dtype=signals.dtype)

@@ -91,7 +91,7 @@ def forward_with_moments(
     layout: DeviceLayout, coefficients: np.ndarray, signals: Any, scale: float, *, n_moments: int
 ) -> tuple[Any, Any]:
     """Return `forward`, and the first x'T_k(scale L - I) x, (m, n_moments), as in `cpu`; these in float64."""
-    cp, n_moments = cupy(), min(n_moments, coefficients.shape[1])
+    cp, n_moments = cupy(), min(n_moments, 2 * coefficients.shape[1] - 1)
     out = cp.empty((len(signals), len(coefficients), layout.n), dtype=signals.dtype)
     moments = cp.zeros((len(signals), n_moments))
     for start, columns in _groups(layout, len(signals)):

@@ -71,6 +71,10 @@ from .shrinkage import (
     soft as soft,
     sure_exponent as sure_exponent,
 )
+from .spectral_energy import (
+    SpectralBins as SpectralBins,
+    spectral_moments as spectral_moments,
+)
 from .threshold_search import (
     BINS as BINS,
     FINER as FINER,
