@@ -25,8 +25,6 @@ from .guides.reading import (
 )
 from .let.candidates import (
     GATE_THRESHOLDS as GATE_THRESHOLDS,
-    LARGE_COMPONENT as LARGE_COMPONENT,
-    MOST_CONSTANTS as MOST_CONSTANTS,
     SPIKE_THRESHOLDS as SPIKE_THRESHOLDS,
     make_candidates as make_candidates,
 )
@@ -34,6 +32,10 @@ from .let.combination import (
     LetProblem as LetProblem,
     combine as combine,
     fit as fit,
+)
+from .let.component_means import (
+    LARGE_COMPONENT as LARGE_COMPONENT,
+    MOST_CONSTANTS as MOST_CONSTANTS,
 )
 from .let.filters import (
     N_OTHER_FILTERS as N_OTHER_FILTERS,

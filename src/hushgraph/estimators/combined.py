@@ -21,6 +21,7 @@ from hushgraph.estimators.counts.method import assessed_counts, estimate_counts,
 from hushgraph.estimators.let.candidates import Group
 from hushgraph.estimators.let.combination import Combination, Sets, alone, combine
 from hushgraph.estimators.let.filters import Filters
+from hushgraph.estimators.let.fitted_filter import Filtered
 from hushgraph.estimators.let.observation import Observation
 from hushgraph.estimators.let.second_stage import refine
 from hushgraph.estimators.problem import Problem
@@ -34,7 +35,9 @@ DOUBT = 1.5  # standard errors by which the risk of `counts` must be larger for 
 HEDGE = 0.2  # share of the combination where `counts` is used: never worse by more than 0.01 dB, and up to 0.07 better
 COMBINATION_TIME = 0.25  # share of the time that the combination takes where `counts` is computed too, roughly
 
-SINGLE: dict[str, Group] = {"sgwt_block": "blocks", "sgwt_beta": "betas"}  # methods that are one candidate
+SINGLE: dict[str, Group] = {"filter": "filter", "sgwt_block": "blocks", "sgwt_beta": "betas"}  # methods that are one candidate
+FILTER = "filter"
+FILTER_SET: Sets = {FILTER: ("filter",)}
 LET_SETS: Sets = {"let": ("constant", "heat_bands", "bands", "spikes", "gated")}
 LARGE_SETS: Sets = {"constant": ("constant",), "bands": ("constant", "heat_bands", "bands"), **LET_SETS}
 SMALL_SETS: Sets = {
@@ -48,16 +51,21 @@ AUTO_SETS: Sets = {
     **{name: SMALL_SETS[name] for name in ("constant", "heat", "bands", "pieces")},
     **LET_SETS,
     "let, pieces": (*LET_SETS["let"], "tv", "dfs"),
+    **FILTER_SET,
 }
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Which sets of candidates are combined, whether there is a second stage, and why."""
+    """Which sets of candidates are combined, whether there is a second stage, and why.
+
+    The set `safe` is one estimate that stays unless a combination is clearly better.
+    """
 
     sets: Sets
     refined: bool
     why: str
+    safe: str | None = None
 
     @classmethod
     def of(cls, n: int, settings: Settings, *, device: bool = False) -> Plan:
@@ -72,22 +80,19 @@ class Plan:
                 LARGE_SETS, wish is not False, "columns on a product graph: combinations of candidates that cost a few transforms"
             )
         if device:
-            return cls(
-                LARGE_SETS,
-                n >= SMALL_GRAPH if wish is None else wish,
+            why, refined = (
                 "on a GPU: combinations of candidates that are linear algebra",
+                n >= SMALL_GRAPH if wish is None else wish,
             )
+            return cls({**LARGE_SETS, **FILTER_SET}, refined, why, FILTER)
         if n < SMALL_GRAPH:
-            return cls(SMALL_SETS, bool(wish), f"under {SMALL_GRAPH} nodes SURE is too noisy to choose among many: few candidates")
+            why = f"under {SMALL_GRAPH} nodes SURE is too noisy to choose among many: few candidates"
+            return cls({**SMALL_SETS, **FILTER_SET}, bool(wish), why, FILTER)
         if n > LARGE_GRAPH:
-            return cls(
-                LARGE_SETS, wish is not False, f"over {LARGE_GRAPH:,} nodes: combinations of candidates that cost a few transforms"
-            )
-        return cls(
-            AUTO_SETS,
-            wish is not False,
-            f"from {SMALL_GRAPH} to {LARGE_GRAPH:,} nodes: {len(AUTO_SETS)} combinations, averaged by their risk",
-        )
+            why = f"over {LARGE_GRAPH:,} nodes: combinations of candidates that cost a few transforms"
+            return cls({**LARGE_SETS, **FILTER_SET}, wish is not False, why, FILTER)
+        why = f"from {SMALL_GRAPH} to {LARGE_GRAPH:,} nodes: {len(AUTO_SETS)} combinations, averaged by their risk"
+        return cls(AUTO_SETS, wish is not False, why, FILTER)
 
 
 def denoise_combined(problem: Problem, settings: Settings, timings: dict[str, float]) -> tuple[list[Assessed], dict[str, Any]]:
@@ -141,7 +146,7 @@ def combination_of(
     level = float(offsets_of(rest[None])[0])
     observation = Observation(filters, rest - level, noise, prediction)
     with timed(timings, "candidates", 0.0, 0.6):
-        first = combine(observation, plan.sets) if single is None else alone(observation, single)
+        first = combine(observation, plan.sets, safe=plan.safe) if single is None else alone(observation, single)
     last = first
     if plan.refined:
         with timed(timings, "refine", 0.6, 1.0):
@@ -217,6 +222,9 @@ def _account(observation: Observation, first: Combination, last: Combination, pl
     }
     if last is not first:
         account["refined"] = _weights(last)
+    group = first.columns.groups.get("filter")
+    if isinstance(group, Filtered):
+        account["filter"] = group.description()
     return account
 
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-MethodName = Literal["auto", "let", "counts", "sgwt_sure", "sgwt_scaled", "sgwt_deep", "sgwt_exact", "sgwt_block", "sgwt_beta"]
+MethodName = Literal[
+    "auto", "let", "counts", "filter", "sgwt_sure", "sgwt_scaled", "sgwt_deep", "sgwt_exact", "sgwt_block", "sgwt_beta"
+]
 Family = Literal["wavelet", "combined", "counts"]
 
 
@@ -88,6 +90,12 @@ METHODS: dict[str, Method] = {
             takes_guides=True,
             is_for_gpu=False,
             is_slow=True,
+        ),
+        Method(
+            name="filter",
+            family="combined",
+            title="One fitted filter (Gaussian process)",
+            sentence="The signal was smoothed by one filter, whose shape was fitted to it by maximum likelihood: the estimate of a Gaussian process on the graph.",
         ),
         Method(
             name="sgwt_sure",

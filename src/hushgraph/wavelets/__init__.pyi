@@ -8,6 +8,7 @@ from .blocks import (
 )
 from .chebyshev import (
     chebyshev_coefficients as chebyshev_coefficients,
+    chebyshev_points as chebyshev_points,
     jackson_damping as jackson_damping,
 )
 from .exponents import (

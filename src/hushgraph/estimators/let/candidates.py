@@ -21,30 +21,31 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 
-from hushgraph._arrays import on_device, on_host, placed_like
+from hushgraph._arrays import on_device, placed_like
 from hushgraph._progress import reached
 from hushgraph.core import _loops, block_dots, block_sum
 from hushgraph.estimators.baselines.chain_fused_lasso import fused_lasso_path
 from hushgraph.estimators.baselines.total_variation import Arcs, minimise
 from hushgraph.estimators.let.columns import Candidates, Columns, Derivative
+from hushgraph.estimators.let.component_means import ComponentMeans
 from hushgraph.estimators.let.filters import HEAT, SMOOTHERS, Filters, Parts
+from hushgraph.estimators.let.fitted_filter import Filtered
 from hushgraph.estimators.let.gating import Gate, add_shrunken_derivative, shrunken
 from hushgraph.estimators.let.local_regression import local_regressions
 from hushgraph.estimators.let.observation import Observation
 from hushgraph.graphs import Graph, block_partition, depth_first_order
 from hushgraph.wavelets import SIZES, BlockMixture, apply_thresholds, block_jacobian, block_mixture, sure_betas
 
-Group = Literal["constant", "heat", "heat_bands", "bands", "gated", "spikes", "betas", "blocks", "dfs", "tv", "local"]
+Group = Literal["constant", "heat", "heat_bands", "bands", "gated", "spikes", "betas", "blocks", "dfs", "tv", "local", "filter"]
 GATE_THRESHOLDS = (0.0, 2.5)  # thresholds, in local noise levels
 SPIKE_THRESHOLDS = (2.0, 3.0, 4.0)
 DFS_PENALTIES = (0.7, 1.5, 3.0, 6.0)  # in noise levels
 TV_PENALTIES = (0.35, 0.7, 1.2)
 ORDERS = 4
-LARGE_COMPONENT, MOST_CONSTANTS = 30, 8  # components that get a constant: of at least so many nodes; so many get one of their own
 TUNING = 2.0  # degrees of freedom that a threshold chosen by SURE costs
 
 
@@ -60,66 +61,17 @@ def make_candidates(observation: Observation, groups: tuple[Group, ...]) -> Colu
 # ---- linear ------------------------------------------------------------------------------------------------------------
 
 
-class _Members(NamedTuple):
-    """Nodes by the mean they share: the group of each, the column of each group and of each node, and how large groups are.
-
-    On a GPU also nodes group after group, and the last of each group.
-    """
-
-    group: Any
-    slot: np.ndarray
-    column: Any
-    sizes: np.ndarray
-    order: Any = None
-    last: Any = None
-
-    @classmethod
-    def of(cls, graph: Graph) -> _Members:
-        """Return the groups of a graph: each large component is one, and all small components together are one."""
-        label = graph.components
-        sizes = np.bincount(label)
-        order, small = np.argsort(-sizes, kind="stable"), sizes < LARGE_COMPONENT
-        slot = np.empty(len(sizes) + 1, dtype=np.int64)  # the last group is all small components together
-        slot[order] = np.minimum(np.arange(len(sizes)), MOST_CONSTANTS)
-        slot[-1] = slot[:-1][~small].max(initial=-1) + 1 if small.any() else 0
-        group = np.where(small, len(sizes), np.arange(len(sizes)))[label]
-        return cls(group, slot, slot[group], np.bincount(group, minlength=len(slot)))
-
-    @classmethod
-    def cached(cls, graph: Graph, like: Any) -> _Members:
-        """Return the groups of a graph from its cache, on the machine (CPU or GPU) of the array `like`."""
-        members = graph.cached("groups of means", lambda: cls.of(graph))
-        if not on_device(like):
-            return members
-
-        def uploaded() -> _Members:
-            order, last = np.argsort(members.group, kind="stable"), np.maximum(np.cumsum(members.sizes) - 1, 0)
-            arrays = (placed_like(part, like) for part in (members.group, members.column, order, last))
-            return members._replace(**dict(zip(("group", "column", "order", "last"), arrays, strict=True)))
-
-        return graph.cached("groups of means on device", uploaded)
-
-    def means(self, x: Any) -> np.ndarray:
-        """Return the mean of a signal over each group."""
-        if on_device(x):
-            running = np.where(np.cumsum(self.sizes) > 0, on_host(np.cumsum(x[self.order])[self.last]), 0.0)
-            sums = np.diff(running, prepend=0.0)
-        else:
-            sums = np.bincount(self.group, x, minlength=len(self.sizes))
-        return sums / np.maximum(self.sizes, 1)
-
-
 @dataclass(frozen=True, eq=False)
 class Constants(Candidates):
     """The mean of each large component, the largest first; those after them share a column, and so do all small ones."""
 
-    members: _Members = field(repr=False)
+    members: ComponentMeans = field(repr=False)
     eps: np.ndarray = field(repr=False)
 
     @classmethod
     def of(cls, observation: Observation) -> Constants:
         """Return the constants of a signal."""
-        y, members = observation.y, _Members.cached(observation.graph, observation.y)
+        y, members = observation.y, ComponentMeans.cached(observation.graph, observation.y)
         used = members.sizes > 0
         count = int(members.slot[used].max()) + 1
         means = placed_like(members.means(y), y)[members.group]
@@ -384,4 +336,5 @@ GROUPS: dict[Group, Callable[[Observation], Candidates]] = {
     "dfs": dfs,
     "tv": tv,
     "local": local_regressions,
+    "filter": Filtered.of,
 }

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from scipy import linalg, optimize
 
+from hushgraph._arrays import on_host
 from hushgraph.core import block_sum
 from hushgraph.estimators.let.candidates import Group, make_candidates
 from hushgraph.estimators.let.columns import Columns
@@ -33,6 +34,9 @@ LARGEST_WEIGHT = 2.0  # of a candidate
 SMALLEST_SHARE = 1e-6  # of a set of candidates
 FREEDOM = 1.5  # degrees of freedom that a fitted weight costs
 CAUTION = 2.5  # those that sets of candidates are charged for it when they are compared
+DOUBT = 4.0  # standard errors that a gain over a safe estimate must exceed, for a signal without peaks
+PEAKED = (2.5, 6.0)  # standard errors of the kurtosis: no peaks below the first, clear peaks above the second
+SMALL_SCALE = 0.02  # share of the trace below which a scale is not tested for peaks
 DROPPED, NOTHING = 1e-9, 1e-60  # columns this much smaller than y are rounding errors, than the noise nothing
 
 Sets = dict[str, tuple[Any, ...]]  # names of groups by name of the set
@@ -129,20 +133,67 @@ class Combination:
         return spread_along(self.columns.filters.probes.eps, self.jvp, None, noise)
 
 
-def combine(observation: Observation, sets: Sets) -> Combination:
-    """Return the average of the combinations of each set of candidates; of one set, that is plain SURE-LET."""
+def combine(observation: Observation, sets: Sets, *, safe: str | None = None) -> Combination:
+    """Return the average of the combinations of each set of candidates; of one set, that is plain SURE-LET.
+
+    The set `safe` is a single candidate, a complete estimate. The average then takes its place only as far as its gain is clear.
+    """
     groups = tuple(dict.fromkeys(group for some in sets.values() for group in some))
     columns = make_candidates(observation, groups)
-    return averaged(observation, columns, fit(LetProblem.of(columns, observation), sets))
+    problem = LetProblem.of(columns, observation)
+    alone = None
+    if safe is not None:
+        alone = np.zeros(len(columns.names))
+        alone[problem.places[sets[safe][0]]] = 1.0
+    return averaged(observation, columns, problem, fit(problem, sets), safe=alone)
 
 
-def averaged(observation: Observation, columns: Columns, fits: Fits) -> Combination:
-    """Return the fits in their shares."""
-    shares = fits.shares(observation.noise.mean(observation.graph.n))
-    weights = shares @ fits.weights
+def averaged(
+    observation: Observation, columns: Columns, problem: LetProblem, fits: Fits, *, safe: np.ndarray | None = None
+) -> Combination:
+    """Return the fits in their shares, or what is between that and the candidate with the weights `safe`."""
+    shares = fits.shares(problem.typical_variance)
+    weights, optimism = shares @ fits.weights, float(shares @ fits.optimism)
+    if safe is not None:
+        spent = 2 * problem.typical_variance * float(problem.tuned @ safe)
+        peaked = peakedness(observation)
+        boldness = peaked + (1 - peaked) * _boldness(problem, safe, weights, optimism - spent)
+        weights, optimism = safe + boldness * (weights - safe), spent + boldness * (optimism - spent)
     signal = columns.combined(weights)
     sure = _sure(observation, columns, weights, signal)
-    return Combination(columns, weights, signal, sure, float(shares @ fits.optimism), fits, shares)
+    return Combination(columns, weights, signal, sure, optimism, fits, shares)
+
+
+def _boldness(problem: LetProblem, safe: np.ndarray, bold: np.ndarray, extra: float) -> float:
+    """Return how far to go from one combination to another, from 0 to 1.
+
+    The least SURE along the way is at <y - F, D> - tr(Sigma J_D) over ||D||^2, where D is the difference. The numerator has a standard
+    error of about sigma ||D||. The way is shortened as James and Stein shorten a vector, to 0 where the numerator is less than DOUBT
+    standard errors: at most DOUBT^2 sigma^2 of risk is lost where the second combination is better, and the first one stays where it
+    is enough. `extra` is by how much the second combination is more optimistic.
+    """
+    change, products = bold - safe, problem.products
+    square = float(change @ products[:-1, :-1] @ change)
+    spent = problem.variance * float(change @ np.maximum(problem.divergence, 0.0)) + extra / 2
+    gain = float(change @ (products[:-1, -1] - products[:-1, :-1] @ safe)) - spent
+    if gain <= DOUBT * np.sqrt(problem.typical_variance * square):
+        return 0.0
+    return min(gain / square * (1 - DOUBT**2 * problem.typical_variance * square / gain**2), 1.0)
+
+
+def peakedness(observation: Observation) -> float:
+    """Return whether the signal has peaks or borders, from 0 (none that the noise does not explain) to 1 (clearly).
+
+    Peaks and borders make the wavelet coefficients of some scale more peaked than a normal distribution; a smooth signal does not. The
+    kurtosis of normal coefficients has the standard error sqrt(24 / m), m the trace of the scale.
+    """
+    probes = observation.filters.probes
+    trace = on_host(probes.weights.sum(axis=1)) / observation.node_variance.mean()
+    relative = (observation.parts.rho / probes.scale) ** 2
+    kurtosis = on_host(np.mean(relative**2, axis=1) / np.maximum(np.mean(relative, axis=1) ** 2, 1e-300)) - 3
+    is_tested = trace >= max(SMALL_SCALE * observation.graph.n, 2.0)
+    errors = np.max(np.where(is_tested, kurtosis * np.sqrt(trace / 24), 0.0), initial=0.0)
+    return float(np.interp(errors, PEAKED, (0.0, 1.0)))
 
 
 def alone(observation: Observation, group: Group) -> Combination:

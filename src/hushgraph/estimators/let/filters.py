@@ -16,6 +16,7 @@ polynomial stands for (a hub), and the filter smooths less.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -79,6 +80,9 @@ class Filters:
     frame: ChebyshevFrame
     coefficients: np.ndarray = field(repr=False)
     probes: Probes = field(repr=False)
+    draw_probes: Callable[[int], np.ndarray] = field(repr=False)
+    name: str = field(repr=False)
+    version: tuple[Any, ...] = field(repr=False)
 
     @classmethod
     def of(
@@ -90,15 +94,19 @@ class Filters:
         """
         count = default_probes(graph.n) if n_probes is None else n_probes
         sizes = None if noise.per_node is None else on_host(noise.per_node).tobytes()
+        name = f"filters{'' if sizes is None else ' per node'}{' on device' * on_device(like)}"
+        version = (count, law, seed, sizes)
+
+        def draw(some: int) -> np.ndarray:
+            eps = probes(graph.n, some, law=law, seed=seed, like=like)
+            return eps if noise.per_node is None else eps * noise.per_node
 
         def make() -> Filters:
             frame = chebyshev_frame(graph)
             coefficients = coefficients_of(frame, float(graph.degrees.sum()), int((graph.degrees > 0).sum()))
-            eps = probes(graph.n, count, law=law, seed=seed, like=like)
-            return cls(graph, frame, coefficients, _probe(frame, coefficients, noise, eps))
+            return cls(graph, frame, coefficients, _probe(frame, coefficients, noise, draw(count)), draw, name, version)
 
-        name = f"filters{'' if sizes is None else ' per node'}{' on device' * on_device(like)}"
-        return graph.cached(name, make, version=(count, law, seed, sizes))
+        return graph.cached(name, make, version=version)
 
     @property
     def n_scales(self) -> int:
@@ -177,7 +185,6 @@ def n_kept_probes(n: int, count: int) -> int:
 def _probe(frame: ChebyshevFrame, coefficients: np.ndarray, noise: Noise, eps: np.ndarray) -> Probes:
     """Return the traces and diagonals from the probes `eps` (count, n), PROBES_AT_ONCE at a time."""
     n, n_scales, count = frame.graph.n, frame.n_scales, len(eps)
-    eps = eps if noise.per_node is None else eps * noise.per_node
     few, n_kept = coefficients[: n_scales + len(SMOOTHERS)], n_kept_probes(n, count)
     (kernels, layout), moments = engine(frame, eps), np.zeros(coefficients.shape[1])
     xp = namespace(eps)
