@@ -24,7 +24,7 @@ def small_city():
     return hg.datasets.city(300)
 
 
-@pytest.mark.parametrize("method", ["auto", "let", "counts", "sgwt_sure", "sgwt_deep", "sgwt_block", "sgwt_beta"])
+@pytest.mark.parametrize("method", ["auto", "let", "counts", "filter", "sgwt_sure", "sgwt_deep", "sgwt_block", "sgwt_beta"])
 @pytest.mark.parametrize("columns", ["separate", "path"])
 def test_shares_grow_from_0_to_1_at_most(small_city, noisy, method, columns):
     if method == "counts" and columns == "path":

@@ -16,7 +16,7 @@ LAW = "law must be one of 'rademacher', 'gaussian'; got 'no'"
 DOMAIN = "domain must be one of 'coefficients', 'signal'; got 'no'"
 LEVEL = "level must be one of 'scale', 'global'; got 'no'"
 CANDIDATES = "candidates must be one of 'all', 'percentiles'; got 'no'"
-METHOD = "method must be one of 'auto', 'let', 'counts', 'sgwt_sure', 'sgwt_scaled', 'sgwt_deep', 'sgwt_exact', 'sgwt_block', 'sgwt_beta'; "
+METHOD = "method must be one of 'auto', 'let', 'counts', 'filter', 'sgwt_sure', 'sgwt_scaled', 'sgwt_deep', 'sgwt_exact', 'sgwt_block', 'sgwt_beta'; "
 
 
 @each_value("rule", [["soft"], np.array(["a", "b"])])

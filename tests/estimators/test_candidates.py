@@ -84,6 +84,9 @@ def frozen(seen, group):
             return replace(columns, values=seen.filters.synthesize(total[None]))
 
         return mixture
+    if group == "filter":
+        columns = GROUPS[group](seen)
+        return lambda moved: replace(columns, values=columns.applied(moved.y[None]))
     return GROUPS[group]
 
 

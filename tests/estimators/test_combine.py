@@ -177,7 +177,7 @@ def test_risk_se_covers_the_error_of_risk(city, counts):
 # ---- what people see ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("method", ["auto", "let", "sgwt_block", "sgwt_beta"])
+@pytest.mark.parametrize("method", ["auto", "let", "filter", "sgwt_block", "sgwt_beta"])
 def test_it_says_what_it_did(city, counts, method):
     result = hg.denoise(city, noisy(counts, 6.0, 0), sigma=6.0, method=method)
     assert result.method == method
@@ -204,7 +204,7 @@ def test_small_graphs_take_fewer_candidates():
     graph = hg.datasets.city(120, seed=1)
     y = np.random.default_rng(0).normal(size=graph.n)
     details = hg.denoise(graph, y, sigma=1.0).details
-    assert set(details["sets"]) == set(SMALL_SETS)
+    assert set(details["sets"]) == {*SMALL_SETS, "filter"}
     assert f"under {SMALL_GRAPH} nodes" in details["why"]
     assert "refined" not in details
     assert "refined" in hg.denoise(graph, y, sigma=1.0, refine=True).details
@@ -213,7 +213,7 @@ def test_small_graphs_take_fewer_candidates():
 def test_large_graphs_take_those_of_let(monkeypatch, city, counts):
     monkeypatch.setattr("hushgraph.estimators.combined.LARGE_GRAPH", 600)
     details = hg.denoise(city, noisy(counts, 6.0, 0), sigma=6.0).details
-    assert set(details["sets"]) == set(LARGE_SETS)
+    assert set(details["sets"]) == {*LARGE_SETS, "filter"}
     assert "over 600 nodes" in details["why"]
 
 
@@ -265,7 +265,7 @@ def test_too_few_nodes_for_counts():
         hg.denoise(graph, y, sigma=1.0, method="counts")
 
 
-@pytest.mark.parametrize("method", ["auto", "let", "counts", "sgwt_block"])
+@pytest.mark.parametrize("method", ["auto", "let", "counts", "filter", "sgwt_block"])
 def test_units_do_not_matter(city, counts, method):
     y = noisy(counts, 6.0, 0)
     one = hg.denoise(city, y, sigma=6.0, method=method)
@@ -312,7 +312,7 @@ def test_float32_stays_float32(city, counts):
     np.testing.assert_allclose(single.signal, hg.denoise(city, y, sigma=6.0).signal, atol=1e-2)
 
 
-@pytest.mark.parametrize("method", ["auto", "let", "counts", "sgwt_block", "sgwt_beta"])
+@pytest.mark.parametrize("method", ["auto", "let", "counts", "filter", "sgwt_block", "sgwt_beta"])
 def test_equal_input_gives_equal_bits(city, counts, method):
     y = noisy(counts, 6.0, 0)
     first = hg.denoise(city, y, sigma=6.0, method=method)
@@ -336,7 +336,7 @@ def test_constant_and_zero_signals(city):
         ({"method": "let", "level": "global"}, "belong to methods that threshold wavelets"),
         ({"method": "sgwt_sure", "refine": True}, "refine= belongs to"),
         ({"method": "auto", "refine": "yes"}, "refine must be one of"),
-        ({"method": "autos"}, "method must be one of 'auto', 'let', 'counts'"),
+        ({"method": "autos"}, "method must be one of 'auto', 'let', 'counts', 'filter'"),
     ],
 )
 def test_arguments_that_would_be_ignored_are_refused(city, counts, arguments, words):

@@ -16,7 +16,7 @@ from hushgraph.wavelets.monte_carlo import probes
 
 from ..support.fake_device import installed, real_device
 
-METHODS = ("sgwt_sure", "sgwt_scaled", "sgwt_deep", "sgwt_exact", "let", "auto")
+METHODS = ("sgwt_sure", "sgwt_scaled", "sgwt_deep", "sgwt_exact", "let", "filter", "auto")
 
 
 @pytest.fixture(params=["stand-in", pytest.param("cupy", marks=pytest.mark.gpu)])

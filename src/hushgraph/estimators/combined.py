@@ -57,15 +57,16 @@ AUTO_SETS: Sets = {
 
 @dataclass(frozen=True)
 class Plan:
-    """Which sets of candidates are combined, whether there is a second stage, and why.
-
-    The set `safe` is one estimate that stays unless a combination is clearly better.
-    """
+    """Which sets of candidates are combined, whether there is a second stage, and why."""
 
     sets: Sets
     refined: bool
     why: str
-    safe: str | None = None
+
+    @property
+    def safe(self) -> str | None:
+        """The set that is one complete estimate, which stays unless the average is clearly better."""
+        return FILTER if FILTER in self.sets else None
 
     @classmethod
     def of(cls, n: int, settings: Settings, *, device: bool = False) -> Plan:
@@ -84,15 +85,15 @@ class Plan:
                 "on a GPU: combinations of candidates that are linear algebra",
                 n >= SMALL_GRAPH if wish is None else wish,
             )
-            return cls({**LARGE_SETS, **FILTER_SET}, refined, why, FILTER)
+            return cls({**LARGE_SETS, **FILTER_SET}, refined, why)
         if n < SMALL_GRAPH:
             why = f"under {SMALL_GRAPH} nodes SURE is too noisy to choose among many: few candidates"
-            return cls({**SMALL_SETS, **FILTER_SET}, bool(wish), why, FILTER)
+            return cls({**SMALL_SETS, **FILTER_SET}, bool(wish), why)
         if n > LARGE_GRAPH:
             why = f"over {LARGE_GRAPH:,} nodes: combinations of candidates that cost a few transforms"
-            return cls({**LARGE_SETS, **FILTER_SET}, wish is not False, why, FILTER)
+            return cls({**LARGE_SETS, **FILTER_SET}, wish is not False, why)
         why = f"from {SMALL_GRAPH} to {LARGE_GRAPH:,} nodes: {len(AUTO_SETS)} combinations, averaged by their risk"
-        return cls(AUTO_SETS, wish is not False, why, FILTER)
+        return cls(AUTO_SETS, wish is not False, why)
 
 
 def denoise_combined(problem: Problem, settings: Settings, timings: dict[str, float]) -> tuple[list[Assessed], dict[str, Any]]:

@@ -15,6 +15,7 @@ sum_k a_k J_k eps; standard errors follow from that. With h_t(x) = x (1 - t^2 / 
     dfs          mean over depth-first orders of the fused lasso    pieces
     tv           total variation on the graph                       pieces
     local        local regression on what guides predict            see `local_regression.py`
+    filter       one filter, fitted by maximum likelihood           its trace, see `fitted_filter.py`
 """
 
 from __future__ import annotations

@@ -173,10 +173,10 @@ def _boldness(problem: LetProblem, safe: np.ndarray, bold: np.ndarray, extra: fl
     is enough. `extra` is by how much the second combination is more optimistic.
     """
     change, products = bold - safe, problem.products
-    square = float(change @ products[:-1, :-1] @ change)
+    square = max(float(change @ products[:-1, :-1] @ change), 0.0)
     spent = problem.variance * float(change @ np.maximum(problem.divergence, 0.0)) + extra / 2
     gain = float(change @ (products[:-1, -1] - products[:-1, :-1] @ safe)) - spent
-    if gain <= DOUBT * np.sqrt(problem.typical_variance * square):
+    if square == 0 or gain <= DOUBT * np.sqrt(problem.typical_variance * square):
         return 0.0
     return min(gain / square * (1 - DOUBT**2 * problem.typical_variance * square / gain**2), 1.0)
 
@@ -188,7 +188,7 @@ def peakedness(observation: Observation) -> float:
     kurtosis of normal coefficients has the standard error sqrt(24 / m), m the trace of the scale.
     """
     probes = observation.filters.probes
-    trace = on_host(probes.weights.sum(axis=1)) / observation.node_variance.mean()
+    trace = on_host(probes.weights.sum(axis=1)) * observation.noise.variance / observation.noise.mean(observation.graph.n)
     relative = (observation.parts.rho / probes.scale) ** 2
     kurtosis = on_host(np.mean(relative**2, axis=1) / np.maximum(np.mean(relative, axis=1) ** 2, 1e-300)) - 3
     is_tested = trace >= max(SMALL_SCALE * observation.graph.n, 2.0)

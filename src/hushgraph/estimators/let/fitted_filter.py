@@ -45,6 +45,7 @@ STEPS, CLOSE = 40, 1e-4  # of the search, at most; a gain of -2 log L that ends 
 CHARGE = 1.0  # degrees of freedom that fitting one of the three parameters costs
 LOGS_OF_STEEPNESS = np.log([0.7, 1.5, 3.0, 8.0, 30.0])
 STEEPEST = 200.0  # largest q
+DECIMALS = 4  # of the logarithms of parameters; rounding errors of the signal, as in another unit, then change nothing
 CURVE_POINTS = 401  # of the response in the account of a result
 
 
@@ -182,8 +183,8 @@ def _fit(name: str, energies: Energies) -> FittedSpectrum:
         damping = np.where(better, damping / 4, damping * 4)
         if np.all((gain < CLOSE) & (better | (damping > 1e4))):
             break
-    best = int(np.argmin(value))
-    return FittedSpectrum(name, p[best], float(value[best]))
+    best = np.round(p[np.argmin(value)], DECIMALS)
+    return FittedSpectrum(name, best, float(likelihood.deviance(best[None])[0]))
 
 
 # ---- the spectrum of a graph -------------------------------------------------------------------------------------------
@@ -266,19 +267,19 @@ class Filtered(Candidates):
         """Return the signal through the filter that is fitted to it."""
         filters, y = observation.filters, observation.y
         means = ComponentMeans.cached(observation.graph, y)
-        rest = means.removed(y[None])
-        fitted, coefficients, spectrum, energies = fit_filter(observation, rest)
-        values = filtered(filters.frame, coefficients[None], rest)[0] + (y - rest)
+        fitted, coefficients, spectrum, energies = fit_filter(observation, means.removed(y[None]))
         freedom_of_means = means.means(observation.node_variance)[means.sizes > 0].sum()
-        divergence = coefficients @ spectrum.moments[: len(coefficients)] + freedom_of_means
-        return cls(("filter",), values, np.array([divergence]), fitted, coefficients, filters, energies, tuned=3 * CHARGE)
+        divergence = np.array([coefficients @ spectrum.moments[: len(coefficients)] + freedom_of_means])
+        values = _applied(filters, coefficients, y[None])
+        return cls(("filter",), values, divergence, fitted, coefficients, filters, energies, tuned=3 * CHARGE)
+
+    def applied(self, rows: Any) -> Any:
+        """Return signals (m, n) through this filter: the means of the components, and h(L) of the rest."""
+        return _applied(self.filters, self.coefficients, rows)
 
     def add_jvp(self, weights: np.ndarray, derivative: Derivative) -> None:
-        """Add the polynomial of the probes less their means, and the means."""
-        eps = self.filters.probes.eps
-        rest = ComponentMeans.cached(self.filters.graph, eps).removed(eps)
-        polynomial = filtered(self.filters.frame, self.coefficients[None], rest)[:, 0]
-        derivative.nodes = derivative.nodes + weights[0] * (polynomial + eps - rest)
+        """Add the probes through the filter."""
+        derivative.nodes = derivative.nodes + weights[0] * self.applied(self.filters.probes.eps)
 
     def description(self) -> dict[str, Any]:
         """Return the filter for people to read and to plot, with eigenvalues in the unit of the graph's Laplacian."""
@@ -297,3 +298,9 @@ class Filtered(Candidates):
             "degrees_of_freedom": float(self.divergence[0]),
             "energies": Energies(self.energies.x / unit, self.energies.energy, self.energies.n_eigenvalues),
         }
+
+
+def _applied(filters: Filters, coefficients: np.ndarray, rows: Any) -> Any:
+    """Return signals (m, n): the means of the components, and a polynomial of the rest."""
+    rest = ComponentMeans.cached(filters.graph, rows).removed(rows)
+    return filtered(filters.frame, coefficients[None], rest)[:, 0] + (rows - rest)
