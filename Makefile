@@ -20,7 +20,7 @@ SANITIZED = LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-n
 WORKERS ?= 2
 FUZZ ?= 20000
 
-.PHONY: demo test test-slow test-browser test-lowest docs lint stubs asan wheel gpu-package bench bench-privacy bench-fused-lasso bench-estimators bench-guides bench-method bench-files bench-distributed bench-scaling-model bench-explorer bench-start test-gpu bench-gpu estimators reproduce clean
+.PHONY: demo test test-slow test-browser test-lowest docs lint stubs asan wheel gpu-package bench bench-privacy bench-fused-lasso bench-estimators bench-guides bench-signals bench-method bench-files bench-distributed bench-scaling-model bench-explorer bench-start test-gpu bench-gpu estimators reproduce clean
 
 demo: $(VENV)/.core  ## a complete private release in a generated city: count, charge, noise, denoise, certificate, maps
 	$(RUN) -m hushgraph demo --out out/demo
@@ -130,6 +130,9 @@ bench-estimators: $(VENV)/.installed  ## the gain and the cost of each method; r
 bench-guides: $(VENV)/.installed  ## what guides gain, what useless ones cost, series of maps, the truth of their risk; results in benchmarks/results
 	$(RUN) benchmarks/guides.py
 
+bench-signals: $(BENCH)/.installed  ## `auto` against peers on twelve kinds of signals and four graphs, photographs, steep filters; results in benchmarks/results
+	OPENBLAS_NUM_THREADS=1 $(BENCH)/bin/python benchmarks/signals.py
+
 bench-method: $(VENV)/.installed  ## the numbers of docs/method.md: bounds on the spectrum, estimates of sigma, levels, expected errors
 	$(RUN) benchmarks/method.py
 
@@ -184,7 +187,7 @@ $(LOWEST)/.installed: $(CORE) .ci/floors.py
 $(BENCH)/.installed: $(CORE)
 	$(PYTHON) -m venv $(BENCH)
 	$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check --config-settings=build-dir=build/bench \
-	  --editable '.[events]' pygsp opendp
+	  --editable '.[events]' pygsp opendp bm3d scikit-image PyWavelets matplotlib
 	touch $@
 
 clean:
