@@ -40,6 +40,9 @@ from .monte_carlo import (
 )
 from .noise import (
     Noise as Noise,
+)
+from .noise_level import (
+    NoiseLevel as NoiseLevel,
     estimate_sigma as estimate_sigma,
 )
 from .partition_of_unity import (
@@ -148,6 +151,7 @@ __all__ = [
     "signal_sure",
     "monte_carlo_divergence",
     "estimate_sigma",
+    "NoiseLevel",
     "sure_thresholds",
     "sure_curve",
     "oracle_thresholds",

@@ -1,0 +1,367 @@
+"""`estimate_sigma`: the noise level of a signal, from the flat floor of its spectrum and from the nodes where it is quiet.
+
+A signal only adds to energies, so each of these is about sigma or too high:
+
+- the **floor of the spectrum** (`noise_floor`): the right one for smooth signals, whatever their size, and for random fields;
+- the **core of local energies** (`noise_core`), of the values and of several bands: the right one for signals that are rough
+  at some nodes and quiet at others, as spikes, counts, edges of patches.
+
+The least of them is the estimate. White noise as a signal, on all nodes, cannot be told from noise.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hushgraph._arrays import namespace, on_device, on_host, placed_like
+from hushgraph._errors import InputError, Sentence
+from hushgraph._validation import checked_real_array
+from hushgraph.core import block_sum, offsets_of, shifted
+from hushgraph.graphs import Graph, checked_graph
+from hushgraph.wavelets.chebyshev import chebyshev_coefficients
+from hushgraph.wavelets.frame import ChebyshevFrame, Frame, chebyshev_frame
+from hushgraph.wavelets.monte_carlo import monte_carlo_weights, probes, scramble
+from hushgraph.wavelets.noise_core import core_scales
+from hushgraph.wavelets.noise_floor import Floor, flat_floor, merged_bins
+from hushgraph.wavelets.spectral_energy import SIGNALS_AT_ONCE, SpectralBins, spectral_moments
+from hushgraph.wavelets.transform import checked_frame_of, engine, forward
+from hushgraph.wavelets.weight_smoothing import checked_weight_size, smooth_weights
+
+DEGREE, LARGE_DEGREE = 150, 100  # of the moments; from LARGE nodes on the second
+LARGE = 200_000
+BANDS = ((0.1, 1.0), (0.25, 1.0), (0.5, 1.0), (0.25, 0.75))  # parts of the eigenvalues, in ascending order
+SLOPE = 0.1  # part of the eigenvalues on which a band rises or falls
+REACH = (2, 8)  # steps of the diffusion that makes energies local means
+PROBED, MOST_PROBES = 2**16, 32  # nodes times probes for the number of eigenvalues and the weights of the bands
+SAMPLE = 2**15  # local energies of each kind, at most
+UNSURE = 0.1  # standard error, as part of sigma, from which a warning says so
+HIDDEN = 0.3  # part of sigma by which an estimate may be too high, for each part of the nodes that is not quiet
+STRICT = 0.5  # standard errors by which the core must be below the floor
+LEAST_SAMPLE = 256
+NORMAL_MEDIAN = 0.6744897501960817  # of |x| for a standard normal x
+MARGIN = 2.0  # standard errors above a scale's estimate of sigma that make an upper bound
+
+
+class NoiseLevel(float):
+    """A noise level: a number that also says how sure it is.
+
+    Parameters
+    ----------
+    sigma : float
+        The noise level.
+    se : float
+        Its standard error.
+    reason : str
+        Where it comes from.
+
+    Examples
+    --------
+    >>> level = NoiseLevel(2.0, se=0.04, reason="the spectrum has a flat floor")
+    >>> level, level + 1, level.in_words
+    (2.0, 3.0, '2, give or take 0.04: the spectrum has a flat floor')
+    """
+
+    __slots__ = ("_reason", "_se")
+    _se: float
+    _reason: str
+
+    def __new__(cls, sigma: float, *, se: float, reason: str) -> NoiseLevel:
+        level = super().__new__(cls, sigma)
+        object.__setattr__(level, "_se", float(se))
+        object.__setattr__(level, "_reason", reason)
+        return level
+
+    @property
+    def se(self) -> float:
+        """Standard error of the noise level."""
+        return self._se
+
+    @property
+    def reason(self) -> str:
+        """Where the noise level comes from."""
+        return self._reason
+
+    @property
+    def is_unsure(self) -> bool:
+        """Whether the standard error is above a tenth of the noise level."""
+        return not self._se <= UNSURE * float(self)
+
+    @property
+    def in_words(self) -> str:
+        """The noise level, its standard error and where it comes from, as text."""
+        return f"{float(self):.4g}, give or take {self._se:.2g}: {self._reason}"
+
+    def __setattr__(self, name: str, value: object) -> None:
+        msg = f"a noise level cannot be changed; {name} was assigned"
+        raise AttributeError(msg)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _noise_level, (float(self), self._se, self._reason)
+
+
+def _noise_level(sigma: float, se: float, reason: str) -> NoiseLevel:
+    return NoiseLevel(sigma, se=se, reason=reason)
+
+
+def estimate_sigma(graph: Graph, noisy: Any, *, frame: Frame | None = None, weights: npt.ArrayLike | None = None) -> NoiseLevel:
+    """Return an estimate of the standard deviation of the noise, with its standard error.
+
+    Noise adds the same energy to every eigenvector of the Laplacian, a signal most of its energy to few of them or to few nodes. The estimate is
+    the flat floor of the spectrum, or the core of the energies around the nodes where that is lower. A signal only adds to energies,
+    so the estimate is too high rather than too low where signal and noise look alike; its standard error is then large, and a warning
+    says so. Use the known sigma if there is one.
+
+    Parameters
+    ----------
+    graph : Graph
+        The graph.
+    noisy : array_like, mapping or table, shape (n,) or (n, m)
+        One noisy signal, or m signals with the same noise level.
+    frame : ChebyshevFrame or ExactFrame, optional
+        A frame of the graph. Every scale of it then bounds the estimate from above: neither the median of |F| / sqrt(weights) over 0.6745 nor
+        the root mean square may be smaller, plus two of its standard errors.
+    weights : array_like, shape (n_scales, n), optional
+        Weights of the frame, above 0, for these bounds; smoothed Monte-Carlo weights by default.
+
+    Returns
+    -------
+    NoiseLevel
+        The estimate: a float with the attributes `se`, its standard error, and `in_words`.
+
+    Raises
+    ------
+    InputError
+        If the estimate is impossible: no scale carries noise, or most local energies are 0.
+
+    Examples
+    --------
+    >>> import numpy as np, hushgraph as hg
+    >>> graph = hg.datasets.grid(40, 40)
+    >>> sigma = hg.estimate_sigma(graph, np.random.default_rng(0).normal(7.0, 2.0, graph.n))
+    >>> 1.9 < sigma < 2.1, 0 < sigma.se < 0.1
+    (True, True)
+    """
+    if checked_graph(graph).n == 0:
+        msg = "sigma cannot be estimated: the graph has no nodes"
+        raise InputError(msg)
+    if frame is not None:
+        checked_frame_of(graph, frame)
+    values = graph.align(noisy)
+    planes = (values[None] if values.ndim == 1 else values.T).astype(np.float64)
+    bound = np.inf
+    if frame is not None or weights is not None:
+        bound = _bound_of_scales(graph, planes, chebyshev_frame(graph) if frame is None else frame, weights)
+    level = _level_without_edges(planes) if graph.n_edges == 0 else _level(graph, planes)
+    if bound < level:
+        level = NoiseLevel(bound, se=max(level.se, float(level) - bound), reason="a scale of the frame has no more energy")
+    if level.is_unsure:
+        warnings.warn(Sentence("sigma was estimated as {}; pass {sigma=} if you know it", level.in_words), stacklevel=2)
+    return level
+
+
+# ---- a graph with edges ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class _Spectrum:
+    """What all estimates on one graph share, from random probes.
+
+    Bins begin at `starts`; x and `counts` are the eigenvalues in them. The first band is the signal itself. `weights` are the local means of the
+    variances of noise in the bands, (bands, reach, sample), and `freedom` the degrees of freedom of local energies, (bands, reach).
+    """
+
+    frame: ChebyshevFrame
+    bins: SpectralBins
+    starts: np.ndarray
+    x: np.ndarray
+    counts: np.ndarray
+    coefficients: np.ndarray
+    traces: np.ndarray
+    sample: Any
+    weights: np.ndarray
+    freedom: np.ndarray
+
+    @classmethod
+    def of(cls, graph: Graph, like: Any) -> _Spectrum:
+        """Return it, computed where `like` is."""
+        frame = chebyshev_frame(graph, degree=1)
+        degree = DEGREE if graph.n < LARGE else LARGE_DEGREE
+        bins = SpectralBins.of(degree, frame.lambda_upper)
+        eps = probes(graph.n, int(np.clip(PROBED // graph.n, 1, MOST_PROBES)), law="gaussian", like=like)
+        eps = _centered(graph, eps.astype(np.float64, copy=False))
+        density = bins.energies(spectral_moments(frame, eps, degree)).mean(axis=0)
+        density *= (graph.n - graph.components.max() - 1) / density.sum()
+        starts = merged_bins(density)
+        counts = np.add.reduceat(density, starts)
+        position = (np.cumsum(density) - density / 2) / density.sum()
+        shapes = np.array([_band(position, *band) for band in BANDS])
+        coefficients = chebyshev_coefficients(
+            lambda at: np.array([np.interp(at, bins.x, shape) for shape in shapes]), degree, upper=bins.upper, damping="jackson"
+        )
+        energies = np.concatenate([_energies(frame, coefficients, eps[k : k + 8])[1] for k in range(0, len(eps), 8)])
+        weights = smooth_weights(graph, energies[:, 1:].mean(axis=0))
+        weights = _local(frame, namespace(weights).concatenate([namespace(weights).ones_like(weights[:1]), weights])[None])[0]
+        sample = placed_like(_sample(graph), eps)
+        weights = on_host(weights[:, :, sample])
+        noise = on_host(_local(frame, energies)[:, :, :, sample]) / weights
+        return cls(
+            frame=frame,
+            bins=bins,
+            starts=starts,
+            x=np.add.reduceat(density * bins.x, starts) / counts,
+            counts=counts,
+            coefficients=coefficients,
+            traces=np.concatenate([[counts.sum()], shapes**2 @ density]),
+            sample=sample,
+            weights=weights,
+            freedom=2 / np.maximum(np.var(noise, axis=(0, 3)) / np.mean(noise, axis=(0, 3)) ** 2, 1e-3),
+        )
+
+
+def _level(graph: Graph, planes: Any) -> NoiseLevel:
+    """Return the noise level of signals in rows."""
+    planes = _centered(graph, planes)
+    largest = float(abs(planes).max())
+    if not largest > 0:
+        raise _no_noise()
+    unit = 2.0 ** np.floor(np.log2(largest))  # no square overflows
+    planes = planes / unit
+    where = " on device" if on_device(planes) else ""
+    spectrum = graph.cached(f"spectrum of noise{where}", lambda: _Spectrum.of(graph, planes))
+    moments, local = [], []
+    kept = max(SAMPLE // len(planes), LEAST_SAMPLE)
+    for start in range(0, len(planes), SIGNALS_AT_ONCE):
+        part, energies = _energies(spectrum.frame, spectrum.coefficients, planes[start : start + SIGNALS_AT_ONCE])
+        moments.append(part)
+        local.append(on_host(_local(spectrum.frame, energies)[:, :, :, spectrum.sample[:kept]]) / spectrum.weights[:, :, :kept])
+    energies = spectrum.bins.energies(np.concatenate(moments)).sum(axis=0)
+    floor = flat_floor(spectrum.x, len(planes) * spectrum.counts, np.add.reduceat(energies, spectrum.starts))
+    core = _core(np.concatenate(local), spectrum, len(planes))
+    found = core if float(core) + STRICT * core.se < floor.sigma else _of_floor(floor)
+    return NoiseLevel(unit * found, se=unit * found.se, reason=found.reason)
+
+
+def _of_floor(floor: Floor) -> NoiseLevel:
+    reason = "the flat floor of the spectrum"
+    if not floor.se <= UNSURE * floor.sigma:
+        reason = "the spectrum falls to its end, so its floor is uncertain"
+    return NoiseLevel(floor.sigma, se=floor.se, reason=reason)
+
+
+def _core(local: np.ndarray, spectrum: _Spectrum, n_signals: int) -> NoiseLevel:
+    """Return the noise level around the nodes where the signal is quiet: the least over bands and reaches."""
+    rows = np.moveaxis(local, 0, 2).reshape(spectrum.freedom.size, -1)
+    if (np.median(rows, axis=1) <= 1e-18 * rows.mean(axis=1)).any():
+        raise _no_noise()
+    freedom, traces = spectrum.freedom.ravel(), n_signals * np.repeat(spectrum.traces, len(REACH))
+    variances, shares = core_scales(rows, freedom, np.minimum(traces / freedom, rows.shape[1]))
+    sigmas = np.sqrt(variances)
+    errors = sigmas * 1.2 / np.sqrt(2 * np.maximum(traces, 1.0) * shares)
+    least = int(np.argmin(sigmas + errors))
+    loud = 1 - float(shares[least])
+    reason = f"the level around quiet nodes; the signal is rough around the others, {100 * loud:.0f} % of them"
+    return NoiseLevel(sigmas[least], se=float(np.hypot(errors[least], HIDDEN * loud * sigmas[least])), reason=reason)
+
+
+def _no_noise() -> InputError:
+    msg = "the estimated sigma is 0: over half the finest coefficients vanish, so the signal looks noise-free; pass {sigma=}"
+    return InputError(Sentence(msg))
+
+
+def _band(position: np.ndarray, start: float, end: float) -> np.ndarray:
+    """Return the root of a band that rises and falls linearly over the eigenvalues in ascending order."""
+    rise = np.clip((position - start) / SLOPE + 0.5, 0, 1)
+    fall = np.clip((end - position) / SLOPE + 0.5, 0, 1) if end < 1 else 1.0
+    return np.sqrt(rise * fall)
+
+
+def _centered(graph: Graph, planes: Any) -> Any:
+    """Return signals without their means over connected components, so that eigenvalues of 0 have no energy."""
+    components = graph.components
+    count = int(components.max()) + 1
+    if count == 1:
+        return planes - placed_like((block_sum(planes.T) / graph.n)[:, None], planes)
+    sizes = np.bincount(components, minlength=count)
+    rows = on_host(planes)
+    means = [np.bincount(components, row, minlength=count) / sizes for row in rows]
+    return placed_like(rows - np.stack(means)[:, components], planes)
+
+
+def _energies(frame: ChebyshevFrame, coefficients: np.ndarray, planes: Any) -> tuple[np.ndarray, Any]:
+    """Return the moments of signals, and the squares of their distances from the median and of their bands, (m, 1 + bands, n)."""
+    kernels, layout = engine(frame, planes)
+    count = 2 * coefficients.shape[1] - 1
+    scale = 2 * frame.unit / frame.lambda_upper
+    bands, moments = kernels.forward_with_moments(layout, coefficients, planes, scale, n_moments=count)
+    xp = namespace(planes)
+    away = planes - xp.median(planes, axis=1)[:, None]
+    return on_host(moments).astype(np.float64), xp.concatenate([away[:, None], bands], axis=1) ** 2
+
+
+def _local(frame: ChebyshevFrame, energies: Any) -> Any:
+    """Return local means of energies at each node, (m, bands, n) -> (m, bands, reach, n): diffusion (I - L / upper)^steps."""
+    kernels, layout = engine(frame, energies)
+    coefficients = np.zeros((len(REACH), max(REACH) + 1))
+    for row, steps in zip(coefficients, REACH, strict=True):
+        row[: steps + 1] = chebyshev_coefficients(lambda x, k=steps: (1 - x) ** k, steps, upper=1.0)
+    rows = energies.reshape(-1, energies.shape[2])
+    means = kernels.forward(layout, coefficients, rows, 2 * frame.unit / frame.lambda_upper)
+    return abs(means).reshape(*energies.shape[:2], len(REACH), -1)
+
+
+def _sample(graph: Graph) -> np.ndarray:
+    """Return nodes with edges, in random order, at most SAMPLE of them: an isolated node has no energy in the bands."""
+    linked = np.flatnonzero(graph.degrees > 0)
+    order = np.argsort(scramble(linked.astype(np.uint64)), kind="stable")
+    return linked[order[:SAMPLE]]
+
+
+# ---- without edges, with a frame ---------------------------------------------------------------------------------------
+
+
+def _level_without_edges(planes: Any) -> NoiseLevel:
+    """Return the median distance from the median: every signal looks like noise on a graph without edges."""
+    xp = namespace(planes)
+    away = abs(planes - xp.median(planes, axis=1)[:, None])
+    sigma = float(xp.median(away)) / NORMAL_MEDIAN
+    if not sigma > 0:
+        raise _no_noise()
+    return NoiseLevel(sigma, se=sigma, reason="the graph has no edges, so signal and noise look alike")
+
+
+def _bound_of_scales(graph: Graph, planes: Any, frame: Frame, weights: npt.ArrayLike | None) -> float:
+    """Return the least upper bound of sigma from the scales of a frame that carry at least 2 % of the trace."""
+    if weights is None:
+        weights = smooth_weights(graph, monte_carlo_weights(frame, like=planes))
+    weights = checked_real_array("weights", weights)
+    if weights.shape != (frame.n_scales, graph.n):
+        expected = f"shape {(frame.n_scales, graph.n)}, as monte_carlo_weights of the same frame returns them"
+        raise InputError.about(argument="weights", verb="have", expected=expected, got=weights.shape)
+    checked_weight_size(weights)
+    usable = np.flatnonzero(block_sum(weights.T) / graph.n >= 0.02)[::-1]
+    if len(usable) == 0:
+        msg = "sigma cannot be estimated: the graph has no scale that carries noise (is it empty?); pass {sigma=}"
+        raise InputError(Sentence(msg))
+    if not min(float(weights[j].min()) for j in usable[:2]) > 0:
+        expected = "above 0 at every node, in the finest scales at least"
+        raise InputError.about(argument="weights", expected=expected, hint="pass smooth_weights(graph, weights)")
+    bands = forward(frame, shifted(planes, -offsets_of(planes)))
+    linked = graph.degrees > 0 if graph.n_edges else np.ones(graph.n, dtype=bool)  # an isolated node has no fine coefficients
+    linked = placed_like(np.flatnonzero(linked), bands)
+    return min(_upper_sigma(bands[:, j], weights[j], linked) for j in usable if weights[j].min() > 0)
+
+
+def _upper_sigma(band: Any, weights: Any, linked: Any) -> float:
+    """Return an upper bound of sigma from one scale: the smaller of the estimates by median and by energy, plus MARGIN standard errors.
+
+    The standard errors are those of as many independent values as the scale has degrees of freedom: 1.17 and 0.71 over their root.
+    """
+    median = float(np.median(np.abs(band[:, linked]) / np.sqrt(weights[linked]))) / NORMAL_MEDIAN
+    freedom = float(block_sum(weights)) * len(band)
+    energy = float(np.sqrt(block_sum(np.square(band).sum(axis=0)) / freedom))
+    return min(median * (1 + MARGIN * 1.167 / np.sqrt(freedom)), energy * (1 + MARGIN * np.sqrt(0.5 / freedom)))
