@@ -10,30 +10,35 @@ import numpy as np
 from scipy.special import gammaincinv
 
 INFLATIONS = np.concatenate([[0.0], np.geomspace(0.5, 1000.0, 10)])  # r
+SURE = 3.5  # logarithm of the likelihood ratio above which values are not all of one scale
 CHARGE = 10.0  # values of the core that are assumed beforehand
 GROUPS = 64  # groups of values of nearly the same size
-STEPS = 40  # of expectation-maximisation
+STEPS = 30  # of expectation-maximisation
 STARTS = (None, 0.4)  # the core from the mean of all values, or from their lower quantiles
 
 
-def core_scales(energies: np.ndarray, freedom: np.ndarray, independent: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return c^2 and the share p_0 of the core of each row of energies; `independent` values are in a row, of `freedom` degrees each.
+def core_scales(energies: np.ndarray, freedom: np.ndarray, independent: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return c^2 and the share p_0 of the core of each row of energies, and the logarithm of the likelihood ratio above one scale for all.
+
+    `independent` values are in a row, of `freedom` degrees each. Where that logarithm is below SURE, all values are of one scale: it is 0 then.
 
     >>> energies = np.random.default_rng(0).chisquare(4, (1, 5000)) / 4
     >>> energies[:, :500] *= 30
-    >>> variances, shares = core_scales(energies, np.array([4.0]), np.array([5000.0]))
-    >>> bool(abs(variances[0] - 1) < 0.05 and abs(shares[0] - 0.9) < 0.03)
+    >>> variances, shares, gains = core_scales(energies, np.array([4.0]), np.array([5000.0]))
+    >>> bool(abs(variances[0] - 1) < 0.05 and abs(shares[0] - 0.9) < 0.03 and gains[0] > 1000)
     True
     """
     q, counts = _grouped(np.sort(energies, axis=1))
     mean = q @ counts / counts.sum()
-    q = q / mean[:, None]
+    q, weight = q / mean[:, None], independent / counts.sum()
     best, variance, share = np.full(len(q), -np.inf), np.ones(len(q)), np.ones(len(q))
     for start in STARTS:
-        value, c2, p0 = _climbed(q, counts, freedom, independent / counts.sum(), start)
+        value, c2, p0 = _climbed(q, counts, freedom, weight, start)
         better = value > best + 1e-6
         best, variance, share = np.where(better, value, best), np.where(better, c2, variance), np.where(better, p0, share)
-    return variance * mean, share
+    gain = best + weight * counts.sum() * freedom / 2  # the likelihood of one scale for all is exp(-d / 2) for each value
+    sure = gain > SURE
+    return np.where(sure, variance, 1.0) * mean, np.where(sure, share, 1.0), np.where(sure, gain, 0.0)
 
 
 def _grouped(ordered: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

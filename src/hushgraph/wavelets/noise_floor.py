@@ -19,7 +19,7 @@ EDGES = tuple(np.geomspace(0.003, 0.6, 10))  # of low-passes 1 / (1 + (x / edge)
 HIGH_POWERS = (3, 6, 12, 24)  # of (x / largest)^r
 PAIRED = 8  # low shapes that are tried with every high shape
 LOW_COST, HIGH_COST = 2.5, 1.5  # parameters of a shape and its amplitude, as BIC counts them
-STEPS = 25  # of Newton at most
+STEPS = 20  # of Newton at most
 MOST = 40  # bins, about: single eigenvalues first, then bins that grow
 
 
@@ -137,6 +137,6 @@ def _maximum(shapes: np.ndarray, used: np.ndarray, counts: np.ndarray, energies:
         gain = float(np.where(better, reached - height, 1.0).max())
         theta, v = np.where(better[:, None], trial, theta), np.where(better[:, None], v_trial, v)
         height, damping = np.where(better, reached, height), np.where(better, np.maximum(damping / 5, 1e-6), damping * 4)
-        if gain < 1e-3 or damping.min() > 1e6:
+        if gain < 1e-2 or damping.min() > 1e6:
             break
     return theta

@@ -32,16 +32,18 @@ from hushgraph.wavelets.spectral_energy import SIGNALS_AT_ONCE, SpectralBins, sp
 from hushgraph.wavelets.transform import checked_frame_of, engine, forward
 from hushgraph.wavelets.weight_smoothing import checked_weight_size, smooth_weights
 
-DEGREE, LARGE_DEGREE = 150, 100  # of the moments; from LARGE nodes on the second
+DEGREE, LARGE_DEGREE = 100, 40  # of moments and bands; from LARGE nodes on the second
+COARSE = 20  # degree of the moments that place the bands
 LARGE = 200_000
-BANDS = ((0.1, 1.0), (0.25, 1.0), (0.5, 1.0), (0.25, 0.75))  # parts of the eigenvalues, in ascending order
+BANDS = ((0.1, 1.0), (0.5, 1.0), (0.25, 0.75))  # parts of the eigenvalues, in ascending order
 SLOPE = 0.1  # part of the eigenvalues on which a band rises or falls
 REACH = (2, 8)  # steps of the diffusion that makes energies local means
-PROBED, MOST_PROBES = 2**16, 32  # nodes times probes for the number of eigenvalues and the weights of the bands
+PROBED, MOST_PROBES = 2**14, 16  # nodes times probes for the number of eigenvalues and the weights of the bands
+MOST_COARSE = 2  # probes that place the bands
 SAMPLE = 2**15  # local energies of each kind, at most
 UNSURE = 0.1  # standard error, as part of sigma, from which a warning says so
-HIDDEN = 0.3  # part of sigma by which an estimate may be too high, for each part of the nodes that is not quiet
-STRICT = 0.5  # standard errors by which the core must be below the floor
+HIDDEN = 0.4  # part of sigma by which an estimate may be too high, for each part of the nodes that is not quiet
+DOUBT = 0.15  # part of the difference between core and floor that is added to the standard error
 LEAST_SAMPLE = 256
 NORMAL_MEDIAN = 0.6744897501960817  # of |x| for a standard normal x
 MARGIN = 2.0  # standard errors above a scale's estimate of sigma that make an upper bound
@@ -171,8 +173,8 @@ def estimate_sigma(graph: Graph, noisy: Any, *, frame: Frame | None = None, weig
 class _Spectrum:
     """What all estimates on one graph share, from random probes.
 
-    Bins begin at `starts`; x and `counts` are the eigenvalues in them. The first band is the signal itself. `weights` are the local means of the
-    variances of noise in the bands, (bands, reach, sample), and `freedom` the degrees of freedom of local energies, (bands, reach).
+    Bins begin at `starts`; x and `counts` are the eigenvalues in them. `weights` are the variances of noise in the bands, (bands, n), and `traces` their sums.
+    Local energies are those of the signal itself, then those of the bands, at the nodes `sample`; `freedom` are their degrees of freedom, (1 + bands, reach).
     """
 
     frame: ChebyshevFrame
@@ -181,34 +183,28 @@ class _Spectrum:
     x: np.ndarray
     counts: np.ndarray
     coefficients: np.ndarray
+    weights: Any
     traces: np.ndarray
     sample: Any
-    weights: np.ndarray
     freedom: np.ndarray
 
     @classmethod
     def of(cls, graph: Graph, like: Any) -> _Spectrum:
         """Return it, computed where `like` is."""
         frame = chebyshev_frame(graph, degree=1)
-        degree = DEGREE if graph.n < LARGE else LARGE_DEGREE
-        bins = SpectralBins.of(degree, frame.lambda_upper)
         eps = probes(graph.n, int(np.clip(PROBED // graph.n, 1, MOST_PROBES)), law="gaussian", like=like)
         eps = _centered(graph, eps.astype(np.float64, copy=False))
-        density = bins.energies(spectral_moments(frame, eps, degree)).mean(axis=0)
-        density *= (graph.n - graph.components.max() - 1) / density.sum()
+        rank = graph.n - int(graph.components.max()) - 1
+        degree = DEGREE if graph.n < LARGE else LARGE_DEGREE
+        coefficients = _band_coefficients(frame, eps[:MOST_COARSE], degree)
+        bands, moments = _bands_and_moments(frame, coefficients, eps)
+        bins = SpectralBins.of(degree, frame.lambda_upper)
+        density = bins.energies(moments).mean(axis=0)
+        density *= rank / density.sum()
         starts = merged_bins(density)
         counts = np.add.reduceat(density, starts)
-        position = (np.cumsum(density) - density / 2) / density.sum()
-        shapes = np.array([_band(position, *band) for band in BANDS])
-        coefficients = chebyshev_coefficients(
-            lambda at: np.array([np.interp(at, bins.x, shape) for shape in shapes]), degree, upper=bins.upper, damping="jackson"
-        )
-        energies = np.concatenate([_energies(frame, coefficients, eps[k : k + 8])[1] for k in range(0, len(eps), 8)])
-        weights = smooth_weights(graph, energies[:, 1:].mean(axis=0))
-        weights = _local(frame, namespace(weights).concatenate([namespace(weights).ones_like(weights[:1]), weights])[None])[0]
-        sample = placed_like(_sample(graph), eps)
-        weights = on_host(weights[:, :, sample])
-        noise = on_host(_local(frame, energies)[:, :, :, sample]) / weights
+        weights, sample = smooth_weights(graph, (bands**2).mean(axis=0)), placed_like(_sample(graph), eps)
+        noise = _local_energies(frame, eps, bands, weights, sample)
         return cls(
             frame=frame,
             bins=bins,
@@ -216,11 +212,24 @@ class _Spectrum:
             x=np.add.reduceat(density * bins.x, starts) / counts,
             counts=counts,
             coefficients=coefficients,
-            traces=np.concatenate([[counts.sum()], shapes**2 @ density]),
-            sample=sample,
             weights=weights,
+            traces=np.maximum([rank, *block_sum(weights.T)], 1e-9),
+            sample=sample,
             freedom=2 / np.maximum(np.var(noise, axis=(0, 3)) / np.mean(noise, axis=(0, 3)) ** 2, 1e-3),
         )
+
+
+def _band_coefficients(frame: ChebyshevFrame, eps: Any, degree: int) -> np.ndarray:
+    """Return the polynomials of the bands, which are placed by the number of eigenvalues below."""
+    bins = SpectralBins.of(COARSE, frame.lambda_upper)
+    density = bins.energies(spectral_moments(frame, eps, COARSE)).mean(axis=0)
+    position = (np.cumsum(density) - density / 2) / density.sum()
+
+    def shapes(x: np.ndarray) -> np.ndarray:
+        at = np.interp(x, bins.x, position)
+        return np.array([_band(at, *band) for band in BANDS])
+
+    return chebyshev_coefficients(shapes, degree, upper=bins.upper, damping="jackson")
 
 
 def _level(graph: Graph, planes: Any) -> NoiseLevel:
@@ -236,13 +245,16 @@ def _level(graph: Graph, planes: Any) -> NoiseLevel:
     moments, local = [], []
     kept = max(SAMPLE // len(planes), LEAST_SAMPLE)
     for start in range(0, len(planes), SIGNALS_AT_ONCE):
-        part, energies = _energies(spectrum.frame, spectrum.coefficients, planes[start : start + SIGNALS_AT_ONCE])
-        moments.append(part)
-        local.append(on_host(_local(spectrum.frame, energies)[:, :, :, spectrum.sample[:kept]]) / spectrum.weights[:, :, :kept])
+        part = planes[start : start + SIGNALS_AT_ONCE]
+        bands, found = _bands_and_moments(spectrum.frame, spectrum.coefficients, part)
+        moments.append(found)
+        local.append(_local_energies(spectrum.frame, part, bands, spectrum.weights, spectrum.sample[:kept]))
     energies = spectrum.bins.energies(np.concatenate(moments)).sum(axis=0)
     floor = flat_floor(spectrum.x, len(planes) * spectrum.counts, np.add.reduceat(energies, spectrum.starts))
-    core = _core(np.concatenate(local), spectrum, len(planes))
-    found = core if float(core) + STRICT * core.se < floor.sigma else _of_floor(floor)
+    core, is_rough = _core(np.concatenate(local), spectrum, len(planes))
+    if is_rough:
+        core = NoiseLevel(core, reason=core.reason, se=float(np.hypot(core.se, DOUBT * max(float(core) - floor.sigma, 0.0))))
+    found = core if is_rough or float(core) + MARGIN * core.se < floor.sigma else _of_floor(floor)
     return NoiseLevel(unit * found, se=unit * found.se, reason=found.reason)
 
 
@@ -253,19 +265,23 @@ def _of_floor(floor: Floor) -> NoiseLevel:
     return NoiseLevel(floor.sigma, se=floor.se, reason=reason)
 
 
-def _core(local: np.ndarray, spectrum: _Spectrum, n_signals: int) -> NoiseLevel:
-    """Return the noise level around the nodes where the signal is quiet: the least over bands and reaches."""
+def _core(local: np.ndarray, spectrum: _Spectrum, n_signals: int) -> tuple[NoiseLevel, bool]:
+    """Return the noise level around the nodes where the signal is quiet, the least over bands and reaches; and whether others are not.
+
+    Only fine bands count for that: a smooth signal has more energy at some nodes than at others, too.
+    """
     rows = np.moveaxis(local, 0, 2).reshape(spectrum.freedom.size, -1)
     if (np.median(rows, axis=1) <= 1e-18 * rows.mean(axis=1)).any():
         raise _no_noise()
     freedom, traces = spectrum.freedom.ravel(), n_signals * np.repeat(spectrum.traces, len(REACH))
-    variances, shares = core_scales(rows, freedom, np.minimum(traces / freedom, rows.shape[1]))
+    variances, shares, gains = core_scales(rows, freedom, np.minimum(traces / freedom, rows.shape[1]))
     sigmas = np.sqrt(variances)
     errors = sigmas * 1.2 / np.sqrt(2 * np.maximum(traces, 1.0) * shares)
     least = int(np.argmin(sigmas + errors))
     loud = 1 - float(shares[least])
-    reason = f"the level around quiet nodes; the signal is rough around the others, {100 * loud:.0f} % of them"
-    return NoiseLevel(sigmas[least], se=float(np.hypot(errors[least], HIDDEN * loud * sigmas[least])), reason=reason)
+    reason = f"the level around quiet nodes; the signal is rough around {100 * loud:.0f} % of the nodes"
+    level = NoiseLevel(sigmas[least], se=float(np.hypot(errors[least], HIDDEN * loud * sigmas[least])), reason=reason)
+    return level, bool(gains[2 * len(REACH) :].max() > 0)
 
 
 def _no_noise() -> InputError:
@@ -292,33 +308,40 @@ def _centered(graph: Graph, planes: Any) -> Any:
     return placed_like(rows - np.stack(means)[:, components], planes)
 
 
-def _energies(frame: ChebyshevFrame, coefficients: np.ndarray, planes: Any) -> tuple[np.ndarray, Any]:
-    """Return the moments of signals, and the squares of their distances from the median and of their bands, (m, 1 + bands, n)."""
+def _bands_and_moments(frame: ChebyshevFrame, coefficients: np.ndarray, planes: Any) -> tuple[Any, np.ndarray]:
+    """Return the bands of signals, (m, bands, n), and their moments, (m, 2 degree + 1)."""
     kernels, layout = engine(frame, planes)
     count = 2 * coefficients.shape[1] - 1
     scale = 2 * frame.unit / frame.lambda_upper
     bands, moments = kernels.forward_with_moments(layout, coefficients, planes, scale, n_moments=count)
-    xp = namespace(planes)
-    away = planes - xp.median(planes, axis=1)[:, None]
-    return on_host(moments).astype(np.float64), xp.concatenate([away[:, None], bands], axis=1) ** 2
+    return bands, on_host(moments).astype(np.float64)
 
 
-def _local(frame: ChebyshevFrame, energies: Any) -> Any:
-    """Return local means of energies at each node, (m, bands, n) -> (m, bands, reach, n): diffusion (I - L / upper)^steps."""
-    kernels, layout = engine(frame, energies)
+def _local_energies(frame: ChebyshevFrame, planes: Any, bands: Any, weights: Any, sample: Any) -> np.ndarray:
+    """Return local means of energies in units of those of noise, at some nodes, (m, 1 + bands, reach, nodes).
+
+    The energies are those of the signals, as distances from their medians, and of the bands. Local means are diffusions (I - L / upper)^steps.
+    """
+    kernels, layout = engine(frame, planes)
+    energies = namespace(planes).empty((len(planes), 1 + len(weights), planes.shape[1]))
+    energies[:, 0] = (planes - namespace(planes).median(planes[:, sample], axis=1)[:, None]) ** 2
+    np.divide(bands**2, weights, out=energies[:, 1:])
     coefficients = np.zeros((len(REACH), max(REACH) + 1))
     for row, steps in zip(coefficients, REACH, strict=True):
         row[: steps + 1] = chebyshev_coefficients(lambda x, k=steps: (1 - x) ** k, steps, upper=1.0)
-    rows = energies.reshape(-1, energies.shape[2])
+    rows = energies.reshape(-1, planes.shape[1])
     means = kernels.forward(layout, coefficients, rows, 2 * frame.unit / frame.lambda_upper)
-    return abs(means).reshape(*energies.shape[:2], len(REACH), -1)
+    return np.abs(on_host(means[:, :, sample])).reshape(*energies.shape[:2], len(REACH), -1)
 
 
 def _sample(graph: Graph) -> np.ndarray:
     """Return nodes with edges, in random order, at most SAMPLE of them: an isolated node has no energy in the bands."""
     linked = np.flatnonzero(graph.degrees > 0)
-    order = np.argsort(scramble(linked.astype(np.uint64)), kind="stable")
-    return linked[order[:SAMPLE]]
+    keys = scramble(linked.astype(np.uint64))
+    if len(linked) > SAMPLE:
+        chosen = keys < np.uint64(2**64 * SAMPLE / len(linked))
+        linked, keys = linked[chosen], keys[chosen]
+    return linked[np.argsort(keys, kind="stable")]
 
 
 # ---- without edges, with a frame ---------------------------------------------------------------------------------------
