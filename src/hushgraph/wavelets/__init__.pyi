@@ -44,6 +44,7 @@ from .noise import (
 from .noise_level import (
     NoiseLevel as NoiseLevel,
     estimate_sigma as estimate_sigma,
+    noise_level_of as noise_level_of,
 )
 from .partition_of_unity import (
     Plateau as Plateau,

@@ -91,7 +91,7 @@ class _Fits:
         """Return the fits of every low shape with every high shape; a shape of zeros is none."""
         pairs = [(a, b) for a in low for b in high]
         shapes = np.array([[np.ones(len(counts)), a, b] for a, b in pairs])
-        used = shapes.any(axis=2)
+        used = np.asarray(shapes.any(axis=2))
         log_amplitudes = _maximum(shapes, used, counts, energies)
         amplitudes = np.exp(log_amplitudes) * used
         v = np.einsum("pk,pkb->pb", amplitudes, shapes)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,7 @@ LARGE = 200_000
 BANDS = ((0.1, 1.0), (0.5, 1.0), (0.25, 0.75))  # parts of the eigenvalues, in ascending order
 SLOPE = 0.1  # part of the eigenvalues on which a band rises or falls
 REACH = (2, 8)  # steps of the diffusion that makes energies local means
-PROBED, MOST_PROBES = 2**14, 16  # nodes times probes for the number of eigenvalues and the weights of the bands
+PROBED, MOST_PROBES = 24_000, 16  # nodes times probes for the number of eigenvalues and the weights of the bands
 MOST_COARSE = 2  # probes that place the bands
 SAMPLE = 2**15  # local energies of each kind, at most
 UNSURE = 0.1  # standard error, as part of sigma, from which a warning says so
@@ -46,6 +47,7 @@ HIDDEN = 0.4  # part of sigma by which an estimate may be too high, for each par
 DOUBT = 0.15  # part of the difference between core and floor that is added to the standard error
 LEAST_SAMPLE = 256
 NORMAL_MEDIAN = 0.6744897501960817  # of |x| for a standard normal x
+CLEARLY = 3.0  # standard errors that the energies are below the floor if no node is loud
 MARGIN = 2.0  # standard errors above a scale's estimate of sigma that make an upper bound
 
 
@@ -60,6 +62,8 @@ class NoiseLevel(float):
         Its standard error.
     reason : str
         Where it comes from.
+    is_sure : bool
+        Whether the standard error is small; `estimate_sigma` warns if it is not.
 
     Examples
     --------
@@ -68,14 +72,16 @@ class NoiseLevel(float):
     (2.0, 3.0, '2, give or take 0.04: the spectrum has a flat floor')
     """
 
-    __slots__ = ("_reason", "_se")
+    __slots__ = ("_is_sure", "_reason", "_se")
     _se: float
     _reason: str
+    _is_sure: bool
 
-    def __new__(cls, sigma: float, *, se: float, reason: str) -> NoiseLevel:
+    def __new__(cls, sigma: float, *, se: float, reason: str, is_sure: bool = True) -> NoiseLevel:
         level = super().__new__(cls, sigma)
         object.__setattr__(level, "_se", float(se))
         object.__setattr__(level, "_reason", reason)
+        object.__setattr__(level, "_is_sure", is_sure)
         return level
 
     @property
@@ -89,9 +95,9 @@ class NoiseLevel(float):
         return self._reason
 
     @property
-    def is_unsure(self) -> bool:
-        """Whether the standard error is above a tenth of the noise level."""
-        return not self._se <= UNSURE * float(self)
+    def is_sure(self) -> bool:
+        """Whether the standard error is small: at most a tenth of the noise level, or what is usual on a graph of this size."""
+        return self._is_sure
 
     @property
     def in_words(self) -> str:
@@ -103,11 +109,11 @@ class NoiseLevel(float):
         raise AttributeError(msg)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _noise_level, (float(self), self._se, self._reason)
+        return _read_noise_level, (float(self), self._se, self._reason, self._is_sure)
 
 
-def _noise_level(sigma: float, se: float, reason: str) -> NoiseLevel:
-    return NoiseLevel(sigma, se=se, reason=reason)
+def _read_noise_level(sigma: float, se: float, reason: str, is_sure: bool) -> NoiseLevel:
+    return NoiseLevel(sigma, se=se, reason=reason, is_sure=is_sure)
 
 
 def estimate_sigma(graph: Graph, noisy: Any, *, frame: Frame | None = None, weights: npt.ArrayLike | None = None) -> NoiseLevel:
@@ -148,21 +154,28 @@ def estimate_sigma(graph: Graph, noisy: Any, *, frame: Frame | None = None, weig
     >>> 1.9 < sigma < 2.1, 0 < sigma.se < 0.1
     (True, True)
     """
+    level = noise_level_of(graph, noisy, frame=frame, weights=weights)
+    if not level.is_sure:
+        warnings.warn(Sentence("sigma was estimated as {}; pass {sigma=} if you know it", level.in_words), stacklevel=2)
+    return level
+
+
+def noise_level_of(graph: Graph, noisy: Any, *, frame: Frame | None = None, weights: npt.ArrayLike | None = None) -> NoiseLevel:
+    """Return `estimate_sigma` without its warning."""
     if checked_graph(graph).n == 0:
         msg = "sigma cannot be estimated: the graph has no nodes"
         raise InputError(msg)
     if frame is not None:
         checked_frame_of(graph, frame)
     values = graph.align(noisy)
-    planes = (values[None] if values.ndim == 1 else values.T).astype(np.float64)
+    planes = namespace(values).ascontiguousarray(values[None] if values.ndim == 1 else values.T, dtype=np.float64)
     bound = np.inf
     if frame is not None or weights is not None:
         bound = _bound_of_scales(graph, planes, chebyshev_frame(graph) if frame is None else frame, weights)
     level = _level_without_edges(planes) if graph.n_edges == 0 else _level(graph, planes)
     if bound < level:
-        level = NoiseLevel(bound, se=max(level.se, float(level) - bound), reason="a scale of the frame has no more energy")
-    if level.is_unsure:
-        warnings.warn(Sentence("sigma was estimated as {}; pass {sigma=} if you know it", level.in_words), stacklevel=2)
+        reason = "a scale of the frame has no more energy"
+        level = NoiseLevel(bound, se=max(level.se, float(level) - bound), reason=reason, is_sure=level.is_sure)
     return level
 
 
@@ -174,7 +187,8 @@ class _Spectrum:
     """What all estimates on one graph share, from random probes.
 
     Bins begin at `starts`; x and `counts` are the eigenvalues in them. `weights` are the variances of noise in the bands, (bands, n), and `traces` their sums.
-    Local energies are those of the signal itself, then those of the bands, at the nodes `sample`; `freedom` are their degrees of freedom, (1 + bands, reach).
+    Local energies are those of the signal itself, then those of the bands, at the nodes `sample`; those of noise have the means `usual`
+    and degrees of freedom `freedom`, (1 + bands, reach).
     """
 
     frame: ChebyshevFrame
@@ -186,7 +200,9 @@ class _Spectrum:
     weights: Any
     traces: np.ndarray
     sample: Any
+    usual: np.ndarray
     freedom: np.ndarray
+    n_probes: int
 
     @classmethod
     def of(cls, graph: Graph, like: Any) -> _Spectrum:
@@ -205,6 +221,7 @@ class _Spectrum:
         counts = np.add.reduceat(density, starts)
         weights, sample = smooth_weights(graph, (bands**2).mean(axis=0)), placed_like(_sample(graph), eps)
         noise = _local_energies(frame, eps, bands, weights, sample)
+        usual = np.mean(noise, axis=(0, 3))
         return cls(
             frame=frame,
             bins=bins,
@@ -215,7 +232,9 @@ class _Spectrum:
             weights=weights,
             traces=np.maximum([rank, *block_sum(weights.T)], 1e-9),
             sample=sample,
-            freedom=2 / np.maximum(np.var(noise, axis=(0, 3)) / np.mean(noise, axis=(0, 3)) ** 2, 1e-3),
+            usual=usual,
+            freedom=2 / np.maximum(np.var(noise, axis=(0, 3)) / usual**2, 1e-3),
+            n_probes=len(eps),
         )
 
 
@@ -246,21 +265,22 @@ def _level(graph: Graph, planes: Any) -> NoiseLevel:
     kept = max(SAMPLE // len(planes), LEAST_SAMPLE)
     for start in range(0, len(planes), SIGNALS_AT_ONCE):
         part = planes[start : start + SIGNALS_AT_ONCE]
-        bands, found = _bands_and_moments(spectrum.frame, spectrum.coefficients, part)
-        moments.append(found)
+        bands, of_part = _bands_and_moments(spectrum.frame, spectrum.coefficients, part)
+        moments.append(of_part)
         local.append(_local_energies(spectrum.frame, part, bands, spectrum.weights, spectrum.sample[:kept]))
     energies = spectrum.bins.energies(np.concatenate(moments)).sum(axis=0)
     floor = flat_floor(spectrum.x, len(planes) * spectrum.counts, np.add.reduceat(energies, spectrum.starts))
     core, is_rough = _core(np.concatenate(local), spectrum, len(planes))
     if is_rough:
         core = NoiseLevel(core, reason=core.reason, se=float(np.hypot(core.se, DOUBT * max(float(core) - floor.sigma, 0.0))))
-    found = core if is_rough or float(core) + MARGIN * core.se < floor.sigma else _of_floor(floor)
-    return NoiseLevel(unit * found, se=unit * found.se, reason=found.reason)
+    usual = UNSURE + 1.5 / float(np.sqrt(2 * planes.size))  # on small graphs no estimate is better
+    found = core if is_rough or float(core) + CLEARLY * core.se < floor.sigma else _of_floor(floor, usual)
+    return NoiseLevel(unit * found, se=unit * found.se, reason=found.reason, is_sure=found.se <= usual * found)
 
 
-def _of_floor(floor: Floor) -> NoiseLevel:
+def _of_floor(floor: Floor, usual: float) -> NoiseLevel:
     reason = "the flat floor of the spectrum"
-    if not floor.se <= UNSURE * floor.sigma:
+    if not floor.se <= usual * floor.sigma:
         reason = "the spectrum falls to its end, so its floor is uncertain"
     return NoiseLevel(floor.sigma, se=floor.se, reason=reason)
 
@@ -270,16 +290,17 @@ def _core(local: np.ndarray, spectrum: _Spectrum, n_signals: int) -> tuple[Noise
 
     Only fine bands count for that: a smooth signal has more energy at some nodes than at others, too.
     """
-    rows = np.moveaxis(local, 0, 2).reshape(spectrum.freedom.size, -1)
+    rows = np.moveaxis(local / spectrum.usual[:, :, None], 0, 2).reshape(spectrum.freedom.size, -1)
     if (np.median(rows, axis=1) <= 1e-18 * rows.mean(axis=1)).any():
         raise _no_noise()
     freedom, traces = spectrum.freedom.ravel(), n_signals * np.repeat(spectrum.traces, len(REACH))
     variances, shares, gains = core_scales(rows, freedom, np.minimum(traces / freedom, rows.shape[1]))
     sigmas = np.sqrt(variances)
-    errors = sigmas * 1.2 / np.sqrt(2 * np.maximum(traces, 1.0) * shares)
+    errors = sigmas * 1.2 * np.sqrt((1 + n_signals / spectrum.n_probes) / (2 * np.maximum(traces, 1.0) * shares))
     least = int(np.argmin(sigmas + errors))
     loud = 1 - float(shares[least])
     reason = f"the level around quiet nodes; the signal is rough around {100 * loud:.0f} % of the nodes"
+    reason = reason if loud > 0 else "the energy in the quietest part of the spectrum"
     level = NoiseLevel(sigmas[least], se=float(np.hypot(errors[least], HIDDEN * loud * sigmas[least])), reason=reason)
     return level, bool(gains[2 * len(REACH) :].max() > 0)
 
@@ -328,10 +349,14 @@ def _local_energies(frame: ChebyshevFrame, planes: Any, bands: Any, weights: Any
     np.divide(bands**2, weights, out=energies[:, 1:])
     coefficients = np.zeros((len(REACH), max(REACH) + 1))
     for row, steps in zip(coefficients, REACH, strict=True):
-        row[: steps + 1] = chebyshev_coefficients(lambda x, k=steps: (1 - x) ** k, steps, upper=1.0)
+        row[: steps + 1] = chebyshev_coefficients(partial(_diffusion, steps=steps), steps, upper=1.0)
     rows = energies.reshape(-1, planes.shape[1])
     means = kernels.forward(layout, coefficients, rows, 2 * frame.unit / frame.lambda_upper)
     return np.abs(on_host(means[:, :, sample])).reshape(*energies.shape[:2], len(REACH), -1)
+
+
+def _diffusion(x: np.ndarray, *, steps: int) -> np.ndarray:
+    return (1 - x) ** steps
 
 
 def _sample(graph: Graph) -> np.ndarray:
@@ -348,13 +373,11 @@ def _sample(graph: Graph) -> np.ndarray:
 
 
 def _level_without_edges(planes: Any) -> NoiseLevel:
-    """Return the median distance from the median: every signal looks like noise on a graph without edges."""
-    xp = namespace(planes)
-    away = abs(planes - xp.median(planes, axis=1)[:, None])
-    sigma = float(xp.median(away)) / NORMAL_MEDIAN
+    """Return the noise level by the median of |y|: every signal looks like noise on a graph without edges."""
+    sigma = float(namespace(planes).median(abs(shifted(planes, -offsets_of(planes))))) / NORMAL_MEDIAN
     if not sigma > 0:
         raise _no_noise()
-    return NoiseLevel(sigma, se=sigma, reason="the graph has no edges, so signal and noise look alike")
+    return NoiseLevel(sigma, se=sigma, reason="the graph has no edges, so signal and noise look alike", is_sure=False)
 
 
 def _bound_of_scales(graph: Graph, planes: Any, frame: Frame, weights: npt.ArrayLike | None) -> float:
