@@ -13,7 +13,6 @@ import datetime
 import time
 import warnings
 from itertools import combinations
-from unittest import mock
 
 import networkx as nx
 import numpy as np
@@ -24,7 +23,7 @@ from scipy.spatial import Delaunay
 import hushgraph as hg
 from hushgraph.experiments.stage import machine
 from hushgraph.graphs import spectrum
-from hushgraph.wavelets import unbiased_risk as risk
+from hushgraph.wavelets import noise_level_of
 
 # ---- the bound on the spectrum -----------------------------------------------------------------------------------------
 
@@ -114,16 +113,24 @@ def noise_cases():
 def noise_table(quick: bool) -> list[str]:
     rows, draws = [], 2 if quick else 10
     for name, graph, clean, sigmas in noise_cases():
-        alone, bounded = [], []
+        finest, found, errors = [], [], []
         for sigma in sigmas:
             draw = [clean + np.random.default_rng(k).normal(0, sigma, graph.n) for k in range(draws)]
-            bounded.append(np.mean([hg.estimate_sigma(graph, y) for y in draw]) / sigma)
-            with mock.patch.object(risk, "_upper_sigma", return_value=np.inf):
-                alone.append(np.mean([hg.estimate_sigma(graph, y) for y in draw]) / sigma)
-        columns = ([f"{value:.2f}" for value in values] for values in (alone, bounded))
+            levels = [noise_level_of(graph, y) for y in draw]
+            found.append(np.mean(levels) / sigma)
+            errors.append(np.mean([level.se for level in levels]) / sigma)
+            finest.append(np.mean([median_of_finest_scale(graph, y) for y in draw]) / sigma)
+        columns = ([f"{value:.2f}" for value in values] for values in (finest, found, errors))
         rows.append([name, f"{graph.n:,}", " / ".join(map(str, sigmas)), *(" / ".join(column) for column in columns)])
-    head = ["signal", "nodes", "sigma", "finest scale alone", "with the bounds of the others"]
-    return [f"**Estimates of sigma**: mean of `estimate_sigma` over the true sigma, {draws} draws", "", *table(head, rows)]
+    head = ["signal", "nodes", "sigma", "median of the finest scale", "`estimate_sigma`", "its standard error"]
+    return [f"**Estimates of sigma**: means over the true sigma, {draws} draws", "", *table(head, rows)]
+
+
+def median_of_finest_scale(graph, noisy) -> float:
+    frame = hg.chebyshev_frame(graph)
+    weights = hg.smooth_weights(graph, hg.monte_carlo_weights(frame))
+    scale = np.flatnonzero(weights.sum(axis=1) >= 0.02 * graph.n)[-1]
+    return float(np.median(np.abs(hg.analyze(frame, noisy)[scale]) / np.sqrt(weights[scale]))) / 0.6745
 
 
 def too_large_table(quick: bool) -> list[str]:

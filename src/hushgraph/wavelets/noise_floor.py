@@ -19,6 +19,7 @@ EDGES = tuple(np.geomspace(0.003, 0.6, 10))  # of low-passes 1 / (1 + (x / edge)
 HIGH_POWERS = (3, 6, 12, 24)  # of (x / largest)^r
 PAIRED = 8  # low shapes that are tried with every high shape
 LOW_COST, HIGH_COST = 2.5, 1.5  # parameters of a shape and its amplitude, as BIC counts them
+FEW = 6  # bins, below which no shape can be seen
 STEPS = 20  # of Newton at most
 MOST = 40  # bins, about: single eigenvalues first, then bins that grow
 
@@ -51,6 +52,9 @@ def merged_bins(counts: np.ndarray) -> np.ndarray:
 
 def flat_floor(x: np.ndarray, counts: np.ndarray, energies: np.ndarray) -> Floor:
     """Return the floor of mean energies in bins of the spectrum, given the eigenvalues x, their number and the energy in each bin."""
+    if len(x) < FEW:
+        sigma = float(np.sqrt(energies.sum() / counts.sum()))
+        return Floor(sigma, sigma / float(np.sqrt(2 * counts.sum())))
     low, high = _low_shapes(x, counts), _high_shapes(x, counts)
     none = np.zeros((1, len(x)))
     alone = _Fits.of(np.concatenate([none, low]), none, counts, energies)

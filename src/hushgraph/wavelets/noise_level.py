@@ -22,7 +22,7 @@ import numpy.typing as npt
 from hushgraph._arrays import namespace, on_device, on_host, placed_like
 from hushgraph._errors import InputError, Sentence
 from hushgraph._validation import checked_real_array
-from hushgraph.core import block_sum, offsets_of, shifted
+from hushgraph.core import block_dots, block_sum, offsets_of, shifted
 from hushgraph.graphs import Graph, checked_graph
 from hushgraph.wavelets.chebyshev import chebyshev_coefficients
 from hushgraph.wavelets.frame import ChebyshevFrame, Frame, chebyshev_frame
@@ -42,7 +42,10 @@ REACH = (2, 8)  # steps of the diffusion that makes energies local means
 PROBED, MOST_PROBES = 24_000, 16  # nodes times probes for the number of eigenvalues and the weights of the bands
 MOST_COARSE = 2  # probes that place the bands
 SAMPLE = 2**15  # local energies of each kind, at most
+FEW = 30  # nodes below which no node can be told to be quiet
+TINY = 1e-12  # least energy of noise in a band
 UNSURE = 0.1  # standard error, as part of sigma, from which a warning says so
+SHAPE = 0.015  # part of sigma by which the core may be wrong because the loud nodes are not of the assumed law
 HIDDEN = 0.4  # part of sigma by which an estimate may be too high, for each part of the nodes that is not quiet
 DOUBT = 0.15  # part of the difference between core and floor that is added to the standard error
 LEAST_SAMPLE = 256
@@ -211,6 +214,7 @@ class _Spectrum:
         eps = probes(graph.n, int(np.clip(PROBED // graph.n, 1, MOST_PROBES)), law="gaussian", like=like)
         eps = _centered(graph, eps.astype(np.float64, copy=False))
         rank = graph.n - int(graph.components.max()) - 1
+        eps *= placed_like(np.sqrt(rank / block_dots(eps, eps))[:, None], eps)  # their energy is known, so it need not be random
         degree = DEGREE if graph.n < LARGE else LARGE_DEGREE
         coefficients = _band_coefficients(frame, eps[:MOST_COARSE], degree)
         bands, moments = _bands_and_moments(frame, coefficients, eps)
@@ -219,9 +223,10 @@ class _Spectrum:
         density *= rank / density.sum()
         starts = merged_bins(density)
         counts = np.add.reduceat(density, starts)
-        weights, sample = smooth_weights(graph, (bands**2).mean(axis=0)), placed_like(_sample(graph), eps)
+        weights = np.maximum(smooth_weights(graph, (bands**2).mean(axis=0)), TINY)
+        sample = placed_like(_sample(graph), eps)
         noise = _local_energies(frame, eps, bands, weights, sample)
-        usual = np.mean(noise, axis=(0, 3))
+        usual = np.maximum(np.mean(noise, axis=(0, 3)), TINY)
         return cls(
             frame=frame,
             bins=bins,
@@ -230,10 +235,10 @@ class _Spectrum:
             counts=counts,
             coefficients=coefficients,
             weights=weights,
-            traces=np.maximum([rank, *block_sum(weights.T)], 1e-9),
+            traces=np.array([rank, *block_sum(weights.T)]),
             sample=sample,
             usual=usual,
-            freedom=2 / np.maximum(np.var(noise, axis=(0, 3)) / usual**2, 1e-3),
+            freedom=2 / np.maximum(np.var(noise, axis=(0, 3)) / usual**2, 0.02),
             n_probes=len(eps),
         )
 
@@ -270,11 +275,12 @@ def _level(graph: Graph, planes: Any) -> NoiseLevel:
         local.append(_local_energies(spectrum.frame, part, bands, spectrum.weights, spectrum.sample[:kept]))
     energies = spectrum.bins.energies(np.concatenate(moments)).sum(axis=0)
     floor = flat_floor(spectrum.x, len(planes) * spectrum.counts, np.add.reduceat(energies, spectrum.starts))
-    core, is_rough = _core(np.concatenate(local), spectrum, len(planes))
+    usual = UNSURE + 1.5 / float(np.sqrt(2 * planes.size))  # on small graphs no estimate is better
+    found = _of_floor(floor, usual)
+    core, is_rough = _core(np.concatenate(local), spectrum, len(planes)) if graph.n >= FEW else (found, False)
     if is_rough:
         core = NoiseLevel(core, reason=core.reason, se=float(np.hypot(core.se, DOUBT * max(float(core) - floor.sigma, 0.0))))
-    usual = UNSURE + 1.5 / float(np.sqrt(2 * planes.size))  # on small graphs no estimate is better
-    found = core if is_rough or float(core) + CLEARLY * core.se < floor.sigma else _of_floor(floor, usual)
+    found = core if is_rough or float(core) + CLEARLY * core.se < floor.sigma else found
     return NoiseLevel(unit * found, se=unit * found.se, reason=found.reason, is_sure=found.se <= usual * found)
 
 
@@ -290,10 +296,12 @@ def _core(local: np.ndarray, spectrum: _Spectrum, n_signals: int) -> tuple[Noise
 
     Only fine bands count for that: a smooth signal has more energy at some nodes than at others, too.
     """
-    rows = np.moveaxis(local / spectrum.usual[:, :, None], 0, 2).reshape(spectrum.freedom.size, -1)
+    carries = np.repeat(spectrum.traces >= np.minimum(1.0, 0.5 * spectrum.traces[0]), len(REACH))  # a tiny graph has empty bands
+    is_fine = np.repeat(np.arange(len(spectrum.traces)) > 1, len(REACH))[carries]
+    rows = np.moveaxis(local / spectrum.usual[:, :, None], 0, 2).reshape(spectrum.freedom.size, -1)[carries]
     if (np.median(rows, axis=1) <= 1e-18 * rows.mean(axis=1)).any():
         raise _no_noise()
-    freedom, traces = spectrum.freedom.ravel(), n_signals * np.repeat(spectrum.traces, len(REACH))
+    freedom, traces = spectrum.freedom.ravel()[carries], n_signals * np.repeat(spectrum.traces, len(REACH))[carries]
     variances, shares, gains = core_scales(rows, freedom, np.minimum(traces / freedom, rows.shape[1]))
     sigmas = np.sqrt(variances)
     errors = sigmas * 1.2 * np.sqrt((1 + n_signals / spectrum.n_probes) / (2 * np.maximum(traces, 1.0) * shares))
@@ -301,8 +309,9 @@ def _core(local: np.ndarray, spectrum: _Spectrum, n_signals: int) -> tuple[Noise
     loud = 1 - float(shares[least])
     reason = f"the level around quiet nodes; the signal is rough around {100 * loud:.0f} % of the nodes"
     reason = reason if loud > 0 else "the energy in the quietest part of the spectrum"
-    level = NoiseLevel(sigmas[least], se=float(np.hypot(errors[least], HIDDEN * loud * sigmas[least])), reason=reason)
-    return level, bool(gains[2 * len(REACH) :].max() > 0)
+    hidden = (SHAPE + HIDDEN * loud) * sigmas[least] if loud > 0 else 0.0
+    level = NoiseLevel(sigmas[least], se=float(np.hypot(errors[least], hidden)), reason=reason)
+    return level, bool((gains[is_fine] > 0).any())
 
 
 def _no_noise() -> InputError:
