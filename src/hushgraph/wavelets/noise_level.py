@@ -211,8 +211,8 @@ class _Spectrum:
     def of(cls, graph: Graph, like: Any) -> _Spectrum:
         """Return it, computed where `like` is."""
         frame = chebyshev_frame(graph, degree=1)
-        eps = probes(graph.n, int(np.clip(PROBED // graph.n, 1, MOST_PROBES)), law="gaussian", like=like)
-        eps = _centered(graph, eps.astype(np.float64, copy=False))
+        count = int(np.clip(PROBED // graph.n, 1, MOST_PROBES))
+        eps = _centered(graph, placed_like(probes(graph.n, count, law="gaussian"), like))
         rank = graph.n - int(graph.components.max()) - 1
         eps *= placed_like(np.sqrt(rank / block_dots(eps, eps))[:, None], eps)  # their energy is known, so it need not be random
         degree = DEGREE if graph.n < LARGE else LARGE_DEGREE
