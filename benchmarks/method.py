@@ -19,12 +19,12 @@ import networkx as nx
 import numpy as np
 from bench import RESULTS, real_roads
 from estimators import DATA, SIGMAS, table
-from scipy.spatial import Delaunay
+from scipy.spatial import Delaunay, cKDTree
 
 import hushgraph as hg
 from hushgraph.experiments.stage import machine
 from hushgraph.graphs import spectrum
-from hushgraph.wavelets import unbiased_risk as risk
+from hushgraph.wavelets import eigenpairs, noise_level_of
 
 # ---- the bound on the spectrum -----------------------------------------------------------------------------------------
 
@@ -114,16 +114,78 @@ def noise_cases():
 def noise_table(quick: bool) -> list[str]:
     rows, draws = [], 2 if quick else 10
     for name, graph, clean, sigmas in noise_cases():
-        alone, bounded = [], []
+        finest, found, errors = [], [], []
         for sigma in sigmas:
             draw = [clean + np.random.default_rng(k).normal(0, sigma, graph.n) for k in range(draws)]
-            bounded.append(np.mean([hg.estimate_sigma(graph, y) for y in draw]) / sigma)
-            with mock.patch.object(risk, "_upper_sigma", return_value=np.inf):
-                alone.append(np.mean([hg.estimate_sigma(graph, y) for y in draw]) / sigma)
-        columns = ([f"{value:.2f}" for value in values] for values in (alone, bounded))
+            levels = [noise_level_of(graph, y) for y in draw]
+            found.append(np.mean(levels) / sigma)
+            errors.append(np.mean([level.se for level in levels]) / sigma)
+            finest.append(np.mean([median_of_finest_scale(graph, y) for y in draw]) / sigma)
+        columns = ([f"{value:.2f}" for value in values] for values in (finest, found, errors))
         rows.append([name, f"{graph.n:,}", " / ".join(map(str, sigmas)), *(" / ".join(column) for column in columns)])
-    head = ["signal", "nodes", "sigma", "finest scale alone", "with the bounds of the others"]
-    return [f"**Estimates of sigma**: mean of `estimate_sigma` over the true sigma, {draws} draws", "", *table(head, rows)]
+    head = ["signal", "nodes", "sigma", "median of the finest scale", "`estimate_sigma`", "its standard error"]
+    return [f"**Estimates of sigma**: means over the true sigma, {draws} draws", "", *table(head, rows)]
+
+
+def median_of_finest_scale(graph, noisy) -> float:
+    frame = hg.chebyshev_frame(graph)
+    weights = hg.smooth_weights(graph, hg.monte_carlo_weights(frame))
+    scale = np.flatnonzero(weights.sum(axis=1) >= 0.02 * graph.n)[-1]
+    return float(np.median(np.abs(hg.analyze(frame, noisy)[scale]) / np.sqrt(weights[scale]))) / 0.6745
+
+
+def signals_of(graph, seed: int):
+    """(kind, signal), each of standard deviation 3."""
+    x, vectors = eigenpairs(graph, "combinatorial")
+    x, rng = np.maximum(x, 0), np.random.default_rng(1000 + seed)
+    away = np.linalg.norm(graph.coords - graph.coords[rng.integers(graph.n)], axis=1)
+    signals = {f"{count} lowest eigenvectors": vectors[:, 1 : count + 1] @ rng.normal(size=count) for count in (10, 40, 100)}
+    signals |= {f"field, (0.05 + x)^-{nu}": vectors @ (rng.normal(size=graph.n) * (0.05 + x) ** (-nu / 2)) for nu in (1, 3)}
+    signals |= {
+        "tent": np.maximum(1 - away / (0.35 * np.ptp(graph.coords, axis=0).max()), 0),
+        "smooth": hg.smooth_signal(graph, seed=seed),
+        "piecewise constant": hg.piecewise_constant_signal(graph, seed=seed),
+        "patch of 3 % of the nodes": (away <= np.quantile(away, 0.03)).astype(float),
+        "spikes at 2 % of the nodes": np.where(rng.random(graph.n) < 0.02, rng.normal(size=graph.n), 0),
+        "hotspot counts": hg.hotspot_counts(graph, seed=seed).astype(float),
+        "diffused spikes": hg.bernoulli_signal(graph, p=0.01, k=4, seed=seed),
+    }
+    for kind, signal in signals.items():
+        yield kind, 3 * signal / signal.std()
+
+
+def graphs_of_signals():
+    points = np.random.default_rng(5).random((2000, 2))
+    corners = Delaunay(points).simplices
+    triangles = np.sort(np.concatenate([corners[:, [0, 1]], corners[:, [0, 2]], corners[:, [1, 2]]]), axis=1)
+    near = cKDTree(points).query(points, 7)[1][:, 1:]
+    pairs = np.sort(np.stack([np.repeat(np.arange(2000), 6), near.ravel()], axis=1), axis=1)
+    edges = (np.unique(some, axis=0) for some in (triangles, pairs))
+    return [hg.datasets.city(2000), *(hg.Graph.from_edges(some, n=2000, coords=points) for some in edges), hg.datasets.grid(45, 45)]
+
+
+def kinds_table(quick: bool) -> list[str]:
+    draws, found = 1 if quick else 10, {}
+    sigmas = {snr: 3 * 10 ** (-snr / 20) for snr in (0, 5, 10)}
+    for graph in graphs_of_signals():
+        for seed in range(draws):
+            for kind, signal in signals_of(graph, seed):
+                for snr, sigma in sigmas.items():
+                    level = noise_level_of(graph, signal + np.random.default_rng(seed).normal(0, sigma, graph.n))
+                    found.setdefault((kind, snr), {}).setdefault(id(graph), []).append((level / sigma, level.se / sigma))
+    rows = []
+    for kind in dict.fromkeys(kind for kind, _ in found):
+        cells = []
+        for snr in sigmas:
+            values = np.array(list(found[kind, snr].values()))  # graphs, draws, (level, standard error)
+            means = ", ".join(f"{mean:.2f}" for mean in values[:, :, 0].mean(axis=1))
+            cells.append(f"{means} ± {values[:, :, 1].mean():.2f}")
+        every = np.array([one for snr in sigmas for one in found[kind, snr].values()])
+        cells.append(f"{100 * np.mean(np.abs(every[:, :, 0] - 1) <= 2 * every[:, :, 1]):.0f} %")
+        rows.append([kind, *cells])
+    head = ["signal", *(f"input SNR {snr} dB" for snr in sigmas), "within two standard errors"]
+    text = f"**Estimates of sigma on kinds of signals**: means over the true sigma on a city, a mesh, nearest neighbors and a grid of about 2,000 nodes, ± the mean standard error; {draws} draws"
+    return [text, "", *table(head, rows)]
 
 
 def too_large_table(quick: bool) -> list[str]:
@@ -193,6 +255,7 @@ def expected_table(quick: bool) -> list[str]:
 SECTIONS = {
     "spectrum": spectrum_table,
     "noise": noise_table,
+    "kinds": kinds_table,
     "too-large": too_large_table,
     "level": level_table,
     "expected": expected_table,

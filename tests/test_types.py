@@ -38,7 +38,7 @@ REVEALED = {
     "g": "hushgraph.graphs.graph.Graph",
     "hg.Graph.from_edges([(0, 1)])": "hushgraph.graphs.graph.Graph",
     "hg.chebyshev_frame(g)": "hushgraph.wavelets.frame.ChebyshevFrame",
-    "hg.estimate_sigma(g, y)": "float",
+    "hg.estimate_sigma(g, y)": "hushgraph.wavelets.noise_level.NoiseLevel",
 }
 
 

@@ -12,6 +12,7 @@ from hushgraph._extras import extra
 from hushgraph.cli import app
 from hushgraph.cli.failures import sentence_of
 from hushgraph.core import gpu
+from hushgraph.wavelets import noise_level_of
 from hushgraph.wavelets.monte_carlo import probes
 
 from ..support.fake_device import installed, real_device
@@ -313,3 +314,11 @@ graph = hg.datasets.grid(20, 30)
 hg.denoise(graph, np.random.default_rng(0).normal(size=600), sigma=1.0)
 """
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("columns", [slice(0, 1), slice(0, 3)])
+def test_noise_level(cp, seen, columns):
+    graph, _, noisy = seen
+    here, there = (noise_level_of(graph, values) for values in (noisy[:, columns], cp.asarray(noisy[:, columns])))
+    assert (there, there.se) == pytest.approx((here, here.se), rel=1e-6)
+    assert type(there) is type(here)

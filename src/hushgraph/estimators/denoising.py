@@ -27,7 +27,7 @@ from hushgraph.estimators.risk import IMPOSSIBLE, Assessed, NoiseRisk, average
 from hushgraph.estimators.settings import Settings
 from hushgraph.estimators.wavelet import denoise_wavelets
 from hushgraph.graphs import Graph, Noisy, checked_graph
-from hushgraph.wavelets import Frame, Law, Level, Noise, Rule, ThresholdChoice, checked_frame_of, estimate_sigma
+from hushgraph.wavelets import Frame, Law, Level, Noise, Rule, ThresholdChoice, checked_frame_of, noise_level_of
 
 LARGEST_CACHED_PRODUCT = 2**19  # nodes
 # details of one product graph, which mean nothing for the mean of several
@@ -313,12 +313,12 @@ def _solve_series(problem: Problem, settings: Settings, timings: dict[str, float
     if problem.is_known is not None:
         return _solve_known_nodes(problem, problem.is_known, settings, timings)
     notes: list[str] = []
-    if is_estimated := problem.sigma is None:
-        problem = replace(problem, sigma=estimate_sigma(problem.graph, problem.values))
-        notes.append(_estimated_sigma(problem.sigma))
+    about_sigma: dict[str, Any] = {"sigma_estimated": False}
+    if problem.sigma is None:
+        problem, about_sigma = _with_estimated_sigma(problem, notes)
     estimates = series_estimates(problem, [problem.sigma] * problem.values.shape[1], settings, timings)
     details = {"n_probes": None, "noisy_variance": rowwise_variances(problem.planes), "columns": list(problem.column_graphs)}
-    result = assembled(problem, estimates, {**details, "sigma_estimated": is_estimated}, settings, timings)
+    result = assembled(problem, estimates, {**details, **about_sigma}, settings, timings)
     return compared_with_noise(result, problem, notes)
 
 
@@ -373,22 +373,24 @@ def _solve_known_nodes(problem: Problem, known: np.ndarray, settings: Settings, 
 def _solve_complete(problem: Problem, settings: Settings, timings: dict[str, float]) -> Denoised:
     """Return the result of a problem in which every node has its value."""
     notes: list[str] = []
-    is_estimated = problem.sigma is None
-    if is_estimated:
+    about_sigma: dict[str, Any] = {"sigma_estimated": False}
+    if problem.sigma is None:
         with timed(timings, "sigma", 0.0, 0.02):
-            problem = replace(problem, sigma=estimate_sigma(problem.graph, problem.values))
-        notes.append(_estimated_sigma(problem.sigma))
+            problem, about_sigma = _with_estimated_sigma(problem, notes)
     if on_device(problem.values) and settings.method == "auto" and settings.nonnegative:
         msg = "{method='counts'}, which helps where values cannot be negative, is not used on a GPU; {pass cupy.asnumpy(noisy)} for it"
         notes.append(Sentence(msg))
     family = denoise_guided if problem.guides else FAMILIES[settings.about.family]
     estimates, details = family(problem, settings, timings)
-    result = assembled(problem, estimates, {**details, "sigma_estimated": is_estimated}, settings, timings)
+    result = assembled(problem, estimates, {**details, **about_sigma}, settings, timings)
     return compared_with_noise(result, problem, notes)
 
 
-def _estimated_sigma(sigma: float) -> str:
-    return f"sigma was not given; estimated as {sigma:.6g} from the finest scale (an upper estimate on rough signals)"
+def _with_estimated_sigma(problem: Problem, notes: list[str]) -> tuple[Problem, dict[str, Any]]:
+    """Return the problem with an estimated sigma, and what the details of the result say about it; a note says how sure it is."""
+    level = noise_level_of(problem.graph, problem.values)
+    notes.append(f"sigma was not given; estimated as {level.in_words}")
+    return replace(problem, sigma=level), {"sigma_estimated": True, "sigma_se": level.se}
 
 
 def assembled(

@@ -15,7 +15,7 @@ from hushgraph.estimators.methods import MethodName
 from hushgraph.estimators.result import Denoised
 from hushgraph.estimators.settings import Settings
 from hushgraph.graphs import Graph, by_label, checked_graph, is_labelled, node_names
-from hushgraph.wavelets import Law, Rule, estimate_sigma
+from hushgraph.wavelets import Law, Rule, noise_level_of
 
 try:
     from sklearn import get_config
@@ -126,8 +126,8 @@ class WaveletDenoiser(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self._order, self._names = order, None if self._is_nameless(X) else list(X.columns)
         Settings(**self._settings()).check()
         if self.sigma is None:
-            self.sigma_ = estimate_sigma(self.graph_, values[:, order].T)
-            warnings.warn(f"sigma was not given; estimated as {self.sigma_:.6g} from the finest scale", stacklevel=2)
+            self.sigma_ = noise_level_of(self.graph_, values[:, order].T)
+            warnings.warn(f"sigma was not given; estimated as {self.sigma_.in_words}", stacklevel=2)
         else:
             sigma = self.graph_.aligned("sigma", self.sigma, one=True) if is_labelled(self.sigma) else self.sigma
             self.sigma_ = checked_sigma(sigma, self.graph_.n)

@@ -41,7 +41,11 @@ from .monte_carlo import (
 )
 from .noise import (
     Noise as Noise,
+)
+from .noise_level import (
+    NoiseLevel as NoiseLevel,
     estimate_sigma as estimate_sigma,
+    noise_level_of as noise_level_of,
 )
 from .partition_of_unity import (
     Plateau as Plateau,
@@ -149,6 +153,7 @@ __all__ = [
     "signal_sure",
     "monte_carlo_divergence",
     "estimate_sigma",
+    "NoiseLevel",
     "sure_thresholds",
     "sure_curve",
     "oracle_thresholds",

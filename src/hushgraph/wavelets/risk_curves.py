@@ -12,7 +12,7 @@ from hushgraph._validation import checked_count, checked_sigma
 from hushgraph.graphs import Graph, Noisy, refuse_release
 from hushgraph.wavelets.frame import ChebyshevFrame, Frame, chebyshev_frame
 from hushgraph.wavelets.monte_carlo import default_probes, monte_carlo_weights, probes
-from hushgraph.wavelets.noise import estimate_sigma
+from hushgraph.wavelets.noise_level import estimate_sigma
 from hushgraph.wavelets.shrinkage import Rule, shrink, sure_exponent
 from hushgraph.wavelets.thresholds import sure_curve
 from hushgraph.wavelets.transform import analyze, checked_frame, forward

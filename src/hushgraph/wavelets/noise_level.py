@@ -1,0 +1,422 @@
+"""`estimate_sigma`: the noise level of a signal, from the flat floor of its spectrum and from the nodes where it is quiet.
+
+A signal only adds to energies, so each of these is about sigma or too high:
+
+- the **floor of the spectrum** (`noise_floor`): the right one for smooth signals, whatever their size, and for random fields;
+- the **core of local energies** (`noise_core`), of the values and of several bands: the right one for signals that are rough
+  at some nodes and quiet at others, as spikes, counts, edges of patches.
+
+The least of them is the estimate. White noise as a signal, on all nodes, cannot be told from noise.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hushgraph._arrays import namespace, on_device, on_host, placed_like
+from hushgraph._errors import InputError, Sentence
+from hushgraph._validation import checked_real_array
+from hushgraph.core import block_dots, block_sum, offsets_of, shifted
+from hushgraph.graphs import Graph, checked_graph
+from hushgraph.wavelets.chebyshev import chebyshev_coefficients
+from hushgraph.wavelets.frame import ChebyshevFrame, Frame, chebyshev_frame
+from hushgraph.wavelets.monte_carlo import monte_carlo_weights, probes, scramble
+from hushgraph.wavelets.noise_core import core_scales
+from hushgraph.wavelets.noise_floor import Floor, flat_floor, merged_bins
+from hushgraph.wavelets.spectral_energy import SIGNALS_AT_ONCE, SpectralBins, spectral_moments
+from hushgraph.wavelets.transform import checked_frame_of, engine, forward
+from hushgraph.wavelets.weight_smoothing import checked_weight_size, smooth_weights
+
+DEGREE, LARGE_DEGREE = 100, 40  # of moments and bands; from LARGE nodes on the second
+COARSE = 20  # degree of the moments that place the bands
+LARGE = 200_000
+BANDS = ((0.1, 1.0), (0.5, 1.0), (0.25, 0.75))  # parts of the eigenvalues, in ascending order
+SLOPE = 0.1  # part of the eigenvalues on which a band rises or falls
+REACH = (2, 8)  # steps of the diffusion that makes energies local means
+PROBED, MOST_PROBES = 24_000, 16  # nodes times probes for the number of eigenvalues and the weights of the bands
+MOST_COARSE = 2  # probes that place the bands
+SAMPLE = 2**15  # local energies of each kind, at most
+FEW = 30  # nodes below which no node can be told to be quiet
+TINY = 1e-12  # least energy of noise in a band
+UNSURE = 0.1  # standard error, as part of sigma, from which a warning says so
+SHAPE = 0.015  # part of sigma by which the core may be wrong because the loud nodes are not of the assumed law
+HIDDEN = 0.4  # part of sigma by which an estimate may be too high, for each part of the nodes that is not quiet
+DOUBT = 0.15  # part of the difference between core and floor that is added to the standard error
+LEAST_SAMPLE = 256
+NORMAL_MEDIAN = 0.6744897501960817  # of |x| for a standard normal x
+CLEARLY = 3.0  # standard errors that the energies are below the floor if no node is loud
+MARGIN = 2.0  # standard errors above a scale's estimate of sigma that make an upper bound
+
+
+class NoiseLevel(float):
+    """A noise level: a number that also says how sure it is.
+
+    Parameters
+    ----------
+    sigma : float
+        The noise level.
+    se : float
+        Its standard error.
+    reason : str
+        Where it comes from.
+    is_sure : bool
+        Whether the standard error is small; `estimate_sigma` warns if it is not.
+
+    Examples
+    --------
+    >>> level = NoiseLevel(2.0, se=0.04, reason="the spectrum has a flat floor")
+    >>> level, level + 1, level.in_words
+    (2.0, 3.0, '2, give or take 0.04: the spectrum has a flat floor')
+    """
+
+    __slots__ = ("_is_sure", "_reason", "_se")
+    _se: float
+    _reason: str
+    _is_sure: bool
+
+    def __new__(cls, sigma: float, *, se: float, reason: str, is_sure: bool = True) -> NoiseLevel:
+        level = super().__new__(cls, sigma)
+        object.__setattr__(level, "_se", float(se))
+        object.__setattr__(level, "_reason", reason)
+        object.__setattr__(level, "_is_sure", is_sure)
+        return level
+
+    @property
+    def se(self) -> float:
+        """Standard error of the noise level."""
+        return self._se
+
+    @property
+    def reason(self) -> str:
+        """Where the noise level comes from."""
+        return self._reason
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether the standard error is small: at most a tenth of the noise level, or what is usual on a graph of this size."""
+        return self._is_sure
+
+    @property
+    def in_words(self) -> str:
+        """The noise level, its standard error and where it comes from, as text."""
+        return f"{float(self):.4g}, give or take {self._se:.2g}: {self._reason}"
+
+    def __setattr__(self, name: str, value: object) -> None:
+        msg = f"a noise level cannot be changed; {name} was assigned"
+        raise AttributeError(msg)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _read_noise_level, (float(self), self._se, self._reason, self._is_sure)
+
+
+def _read_noise_level(sigma: float, se: float, reason: str, is_sure: bool) -> NoiseLevel:
+    return NoiseLevel(sigma, se=se, reason=reason, is_sure=is_sure)
+
+
+def estimate_sigma(graph: Graph, noisy: Any, *, frame: Frame | None = None, weights: npt.ArrayLike | None = None) -> NoiseLevel:
+    """Return an estimate of the standard deviation of the noise, with its standard error.
+
+    Noise adds the same energy to every eigenvector of the Laplacian, a signal most of its energy to few of them or to few nodes. The estimate is
+    the flat floor of the spectrum, or the core of the energies around the nodes where that is lower. A signal only adds to energies,
+    so the estimate is too high rather than too low where signal and noise look alike; its standard error is then large, and a warning
+    says so. Use the known sigma if there is one.
+
+    Parameters
+    ----------
+    graph : Graph
+        The graph.
+    noisy : array_like, mapping or table, shape (n,) or (n, m)
+        One noisy signal, or m signals with the same noise level.
+    frame : ChebyshevFrame or ExactFrame, optional
+        A frame of the graph. Every scale of it then bounds the estimate from above: neither the median of |F| / sqrt(weights) over 0.6745 nor
+        the root mean square may be smaller, plus two of its standard errors.
+    weights : array_like, shape (n_scales, n), optional
+        Weights of the frame, above 0, for these bounds; smoothed Monte-Carlo weights by default.
+
+    Returns
+    -------
+    NoiseLevel
+        The estimate: a float with the attributes `se`, its standard error, and `in_words`.
+
+    Raises
+    ------
+    InputError
+        If the estimate is impossible: no scale carries noise, or most local energies are 0.
+
+    Examples
+    --------
+    >>> import numpy as np, hushgraph as hg
+    >>> graph = hg.datasets.grid(40, 40)
+    >>> sigma = hg.estimate_sigma(graph, np.random.default_rng(0).normal(7.0, 2.0, graph.n))
+    >>> 1.9 < sigma < 2.1, 0 < sigma.se < 0.1
+    (True, True)
+    """
+    level = noise_level_of(graph, noisy, frame=frame, weights=weights)
+    if not level.is_sure:
+        warnings.warn(Sentence("sigma was estimated as {}; pass {sigma=} if you know it", level.in_words), stacklevel=2)
+    return level
+
+
+def noise_level_of(graph: Graph, noisy: Any, *, frame: Frame | None = None, weights: npt.ArrayLike | None = None) -> NoiseLevel:
+    """Return `estimate_sigma` without its warning."""
+    if checked_graph(graph).n == 0:
+        msg = "sigma cannot be estimated: the graph has no nodes"
+        raise InputError(msg)
+    if frame is not None:
+        checked_frame_of(graph, frame)
+    values = graph.align(noisy)
+    planes = namespace(values).ascontiguousarray(values[None] if values.ndim == 1 else values.T, dtype=np.float64)
+    bound = np.inf
+    if frame is not None or weights is not None:
+        bound = _bound_of_scales(graph, planes, chebyshev_frame(graph) if frame is None else frame, weights)
+    level = _level_without_edges(planes) if graph.n_edges == 0 else _level(graph, planes)
+    if bound < level:
+        reason = "a scale of the frame has no more energy"
+        level = NoiseLevel(bound, se=max(level.se, float(level) - bound), reason=reason, is_sure=level.is_sure)
+    return level
+
+
+# ---- a graph with edges ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class _Spectrum:
+    """What all estimates on one graph share, from random probes.
+
+    Bins begin at `starts`; x and `counts` are the eigenvalues in them. `weights` are the variances of noise in the bands, (bands, n), and `traces` their sums.
+    Local energies are those of the signal itself, then those of the bands, at the nodes `sample`; those of noise have the means `usual`
+    and degrees of freedom `freedom`, (1 + bands, reach).
+    """
+
+    frame: ChebyshevFrame
+    bins: SpectralBins
+    starts: np.ndarray
+    x: np.ndarray
+    counts: np.ndarray
+    coefficients: np.ndarray
+    weights: Any
+    traces: np.ndarray
+    sample: Any
+    usual: np.ndarray
+    freedom: np.ndarray
+    n_probes: int
+
+    @classmethod
+    def of(cls, graph: Graph, like: Any) -> _Spectrum:
+        """Return it, computed where `like` is."""
+        frame = chebyshev_frame(graph, degree=1)
+        count = int(np.clip(PROBED // graph.n, 1, MOST_PROBES))
+        eps = _centered(graph, placed_like(probes(graph.n, count, law="gaussian"), like))
+        rank = graph.n - int(graph.components.max()) - 1
+        eps *= placed_like(np.sqrt(rank / block_dots(eps, eps))[:, None], eps)  # their energy is known, so it need not be random
+        degree = DEGREE if graph.n < LARGE else LARGE_DEGREE
+        coefficients = _band_coefficients(frame, eps[:MOST_COARSE], degree)
+        bands, moments = _bands_and_moments(frame, coefficients, eps)
+        bins = SpectralBins.of(degree, frame.lambda_upper)
+        density = bins.energies(moments).mean(axis=0)
+        density *= rank / density.sum()
+        starts = merged_bins(density)
+        counts = np.add.reduceat(density, starts)
+        weights = np.maximum(smooth_weights(graph, (bands**2).mean(axis=0)), TINY)
+        sample = placed_like(_sample(graph), eps)
+        noise = _local_energies(frame, eps, bands, weights, sample)
+        usual = np.maximum(np.mean(noise, axis=(0, 3)), TINY)
+        return cls(
+            frame=frame,
+            bins=bins,
+            starts=starts,
+            x=np.add.reduceat(density * bins.x, starts) / counts,
+            counts=counts,
+            coefficients=coefficients,
+            weights=weights,
+            traces=np.array([rank, *block_sum(weights.T)]),
+            sample=sample,
+            usual=usual,
+            freedom=2 / np.maximum(np.var(noise, axis=(0, 3)) / usual**2, 0.02),
+            n_probes=len(eps),
+        )
+
+
+def _band_coefficients(frame: ChebyshevFrame, eps: Any, degree: int) -> np.ndarray:
+    """Return the polynomials of the bands, which are placed by the number of eigenvalues below."""
+    bins = SpectralBins.of(COARSE, frame.lambda_upper)
+    density = bins.energies(spectral_moments(frame, eps, COARSE)).mean(axis=0)
+    position = (np.cumsum(density) - density / 2) / density.sum()
+
+    def shapes(x: np.ndarray) -> np.ndarray:
+        at = np.interp(x, bins.x, position)
+        return np.array([_band(at, *band) for band in BANDS])
+
+    return chebyshev_coefficients(shapes, degree, upper=bins.upper, damping="jackson")
+
+
+def _level(graph: Graph, planes: Any) -> NoiseLevel:
+    """Return the noise level of signals in rows."""
+    planes = _centered(graph, planes)
+    largest = float(abs(planes).max())
+    if not largest > 0:
+        raise _no_noise()
+    unit = 2.0 ** np.floor(np.log2(largest))  # no square overflows
+    planes = planes / unit
+    where = " on device" if on_device(planes) else ""
+    spectrum = graph.cached(f"spectrum of noise{where}", lambda: _Spectrum.of(graph, planes))
+    moments, local = [], []
+    kept = max(SAMPLE // len(planes), LEAST_SAMPLE)
+    for start in range(0, len(planes), SIGNALS_AT_ONCE):
+        part = planes[start : start + SIGNALS_AT_ONCE]
+        bands, of_part = _bands_and_moments(spectrum.frame, spectrum.coefficients, part)
+        moments.append(of_part)
+        local.append(_local_energies(spectrum.frame, part, bands, spectrum.weights, spectrum.sample[:kept]))
+    energies = spectrum.bins.energies(np.concatenate(moments)).sum(axis=0)
+    floor = flat_floor(spectrum.x, len(planes) * spectrum.counts, np.add.reduceat(energies, spectrum.starts))
+    usual = UNSURE + 1.5 / float(np.sqrt(2 * planes.size))  # on small graphs no estimate is better
+    found = _of_floor(floor, usual)
+    core, is_rough = _core(np.concatenate(local), spectrum, len(planes)) if graph.n >= FEW else (found, False)
+    if is_rough:
+        core = NoiseLevel(core, reason=core.reason, se=float(np.hypot(core.se, DOUBT * max(float(core) - floor.sigma, 0.0))))
+    found = core if is_rough or float(core) + CLEARLY * core.se < floor.sigma else found
+    return NoiseLevel(unit * found, se=unit * found.se, reason=found.reason, is_sure=found.se <= usual * found)
+
+
+def _of_floor(floor: Floor, usual: float) -> NoiseLevel:
+    reason = "the flat floor of the spectrum"
+    if not floor.se <= usual * floor.sigma:
+        reason = "the spectrum falls to its end, so its floor is uncertain"
+    return NoiseLevel(floor.sigma, se=floor.se, reason=reason)
+
+
+def _core(local: np.ndarray, spectrum: _Spectrum, n_signals: int) -> tuple[NoiseLevel, bool]:
+    """Return the noise level around the nodes where the signal is quiet, the least over bands and reaches; and whether others are not.
+
+    Only fine bands count for that: a smooth signal has more energy at some nodes than at others, too.
+    """
+    carries = np.repeat(spectrum.traces >= np.minimum(1.0, 0.5 * spectrum.traces[0]), len(REACH))  # a tiny graph has empty bands
+    is_fine = np.repeat(np.arange(len(spectrum.traces)) > 1, len(REACH))[carries]
+    rows = np.moveaxis(local / spectrum.usual[:, :, None], 0, 2).reshape(spectrum.freedom.size, -1)[carries]
+    if (np.median(rows, axis=1) <= 1e-18 * rows.mean(axis=1)).any():
+        raise _no_noise()
+    freedom, traces = spectrum.freedom.ravel()[carries], n_signals * np.repeat(spectrum.traces, len(REACH))[carries]
+    variances, shares, gains = core_scales(rows, freedom, np.minimum(traces / freedom, rows.shape[1]))
+    sigmas = np.sqrt(variances)
+    errors = sigmas * 1.2 * np.sqrt((1 + n_signals / spectrum.n_probes) / (2 * np.maximum(traces, 1.0) * shares))
+    least = int(np.argmin(sigmas + errors))
+    loud = 1 - float(shares[least])
+    reason = f"the level around quiet nodes; the signal is rough around {100 * loud:.0f} % of the nodes"
+    reason = reason if loud > 0 else "the energy in the quietest part of the spectrum"
+    hidden = (SHAPE + HIDDEN * loud) * sigmas[least] if loud > 0 else 0.0
+    level = NoiseLevel(sigmas[least], se=float(np.hypot(errors[least], hidden)), reason=reason)
+    return level, bool((gains[is_fine] > 0).any())
+
+
+def _no_noise() -> InputError:
+    msg = "the estimated sigma is 0: over half the finest coefficients vanish, so the signal looks noise-free; pass {sigma=}"
+    return InputError(Sentence(msg))
+
+
+def _band(position: np.ndarray, start: float, end: float) -> np.ndarray:
+    """Return the root of a band that rises and falls linearly over the eigenvalues in ascending order."""
+    rise = np.clip((position - start) / SLOPE + 0.5, 0, 1)
+    fall = np.clip((end - position) / SLOPE + 0.5, 0, 1) if end < 1 else 1.0
+    return np.sqrt(rise * fall)
+
+
+def _centered(graph: Graph, planes: Any) -> Any:
+    """Return signals without their means over connected components, so that eigenvalues of 0 have no energy."""
+    components = graph.components
+    count = int(components.max()) + 1
+    if count == 1:
+        return planes - placed_like((block_sum(planes.T) / graph.n)[:, None], planes)
+    sizes = np.bincount(components, minlength=count)
+    rows = on_host(planes)
+    means = [np.bincount(components, row, minlength=count) / sizes for row in rows]
+    return placed_like(rows - np.stack(means)[:, components], planes)
+
+
+def _bands_and_moments(frame: ChebyshevFrame, coefficients: np.ndarray, planes: Any) -> tuple[Any, np.ndarray]:
+    """Return the bands of signals, (m, bands, n), and their moments, (m, 2 degree + 1)."""
+    kernels, layout = engine(frame, planes)
+    count = 2 * coefficients.shape[1] - 1
+    scale = 2 * frame.unit / frame.lambda_upper
+    bands, moments = kernels.forward_with_moments(layout, coefficients, planes, scale, n_moments=count)
+    return bands, on_host(moments).astype(np.float64)
+
+
+def _local_energies(frame: ChebyshevFrame, planes: Any, bands: Any, weights: Any, sample: Any) -> np.ndarray:
+    """Return local means of energies in units of those of noise, at some nodes, (m, 1 + bands, reach, nodes).
+
+    The energies are those of the signals, as distances from their medians, and of the bands. Local means are diffusions (I - L / upper)^steps.
+    """
+    kernels, layout = engine(frame, planes)
+    energies = namespace(planes).empty((len(planes), 1 + len(weights), planes.shape[1]))
+    energies[:, 0] = (planes - namespace(planes).median(planes[:, sample], axis=1)[:, None]) ** 2
+    np.divide(bands**2, weights, out=energies[:, 1:])
+    coefficients = np.zeros((len(REACH), max(REACH) + 1))
+    for row, steps in zip(coefficients, REACH, strict=True):
+        row[: steps + 1] = chebyshev_coefficients(partial(_diffusion, steps=steps), steps, upper=1.0)
+    rows = energies.reshape(-1, planes.shape[1])
+    means = kernels.forward(layout, coefficients, rows, 2 * frame.unit / frame.lambda_upper)
+    return np.abs(on_host(means[:, :, sample])).reshape(*energies.shape[:2], len(REACH), -1)
+
+
+def _diffusion(x: np.ndarray, *, steps: int) -> np.ndarray:
+    return (1 - x) ** steps
+
+
+def _sample(graph: Graph) -> np.ndarray:
+    """Return nodes with edges, in random order, at most SAMPLE of them: an isolated node has no energy in the bands."""
+    linked = np.flatnonzero(graph.degrees > 0)
+    keys = scramble(linked.astype(np.uint64))
+    if len(linked) > SAMPLE:
+        chosen = keys < np.uint64(2**64 * SAMPLE / len(linked))
+        linked, keys = linked[chosen], keys[chosen]
+    return linked[np.argsort(keys, kind="stable")]
+
+
+# ---- without edges, with a frame ---------------------------------------------------------------------------------------
+
+
+def _level_without_edges(planes: Any) -> NoiseLevel:
+    """Return the noise level by the median of |y|: every signal looks like noise on a graph without edges."""
+    sigma = float(namespace(planes).median(abs(shifted(planes, -offsets_of(planes))))) / NORMAL_MEDIAN
+    if not sigma > 0:
+        raise _no_noise()
+    return NoiseLevel(sigma, se=sigma, reason="the graph has no edges, so signal and noise look alike", is_sure=False)
+
+
+def _bound_of_scales(graph: Graph, planes: Any, frame: Frame, weights: npt.ArrayLike | None) -> float:
+    """Return the least upper bound of sigma from the scales of a frame that carry at least 2 % of the trace."""
+    if weights is None:
+        weights = smooth_weights(graph, monte_carlo_weights(frame, like=planes))
+    weights = checked_real_array("weights", weights)
+    if weights.shape != (frame.n_scales, graph.n):
+        expected = f"shape {(frame.n_scales, graph.n)}, as monte_carlo_weights of the same frame returns them"
+        raise InputError.about(argument="weights", verb="have", expected=expected, got=weights.shape)
+    checked_weight_size(weights)
+    usable = np.flatnonzero(block_sum(weights.T) / graph.n >= 0.02)[::-1]
+    if len(usable) == 0:
+        msg = "sigma cannot be estimated: the graph has no scale that carries noise (is it empty?); pass {sigma=}"
+        raise InputError(Sentence(msg))
+    if not min(float(weights[j].min()) for j in usable[:2]) > 0:
+        expected = "above 0 at every node, in the finest scales at least"
+        raise InputError.about(argument="weights", expected=expected, hint="pass smooth_weights(graph, weights)")
+    bands = forward(frame, shifted(planes, -offsets_of(planes)))
+    linked = graph.degrees > 0 if graph.n_edges else np.ones(graph.n, dtype=bool)  # an isolated node has no fine coefficients
+    linked = placed_like(np.flatnonzero(linked), bands)
+    return min(_upper_sigma(bands[:, j], weights[j], linked) for j in usable if weights[j].min() > 0)
+
+
+def _upper_sigma(band: Any, weights: Any, linked: Any) -> float:
+    """Return an upper bound of sigma from one scale: the smaller of the estimates by median and by energy, plus MARGIN standard errors.
+
+    The standard errors are those of as many independent values as the scale has degrees of freedom: 1.17 and 0.71 over their root.
+    """
+    median = float(np.median(np.abs(band[:, linked]) / np.sqrt(weights[linked]))) / NORMAL_MEDIAN
+    freedom = float(block_sum(weights)) * len(band)
+    energy = float(np.sqrt(block_sum(np.square(band).sum(axis=0)) / freedom))
+    return min(median * (1 + MARGIN * 1.167 / np.sqrt(freedom)), energy * (1 + MARGIN * np.sqrt(0.5 / freedom)))
