@@ -1,0 +1,136 @@
+"""Signals with few levels: posterior means of a Potts field, whose levels are estimated from the signal.
+
+Each node has one of K levels mu_k, and two neighbors i, j with different levels have the factor exp(-COUPLING w_ij / sqrt(d_i d_j)), with the
+degrees d. Belief propagation (sum-product) passes messages along all edges at once; the belief b_k(i) is the probability that node i has
+level k, and the estimate is sum_k b_k mu_k, the posterior mean. After some passes each level becomes the mean of y in the shares b_k,
+and the passes go on (expectation-maximization). The first levels come from a total variation: means of y over its large pieces, in K
+clusters.
+
+The number of pieces or levels is no divergence for such an estimate, because borders and levels follow the noise, and neither is its
+derivative at y, which is close to 0 at most signals and huge at a few, where a patch appears. The divergence is that of the estimate
+averaged over a little more noise: (F(y + STEP sigma eps) - F(y)) / (STEP sigma) along the probes eps.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hushgraph.core import _loops, block_sum
+from hushgraph.estimators.baselines.total_variation import Arcs
+from hushgraph.estimators.let.columns import KnownDerivatives
+from hushgraph.estimators.let.observation import Observation
+
+N_LEVELS = (2, 3, 4)
+COUPLING = 7.0
+FIRST_PASSES, PASSES, ROUNDS = 6, 4, 3  # passes with the first levels; then passes before each of so many updates of the levels
+STEP = 0.3  # of the finite differences, in noise levels
+LANES = 4  # signals that are computed at a time
+LEAST_PIECE = 8  # nodes of a piece from which levels are taken
+MOST_STEPS = 50  # of the clustering of pieces
+MARGIN, LEAST_MARGIN = 0.01, 40.0  # by which a further level must lower the risk: for each node, and in all, in noise variances
+CHOICE = 4.0  # degrees of freedom that the choice of the number of levels costs
+LEAST_FACTOR = 1e-12  # of two neighbors with different levels
+
+
+class PottsField:
+    """A Potts field on a graph, for noise with the variances of an observation."""
+
+    def __init__(self, observation: Observation) -> None:
+        graph = observation.graph
+        self.arcs = graph.cached("arcs", lambda: Arcs.of(graph))
+        root = np.sqrt(graph.degrees)
+        coupling = graph.adjacency.data / (np.repeat(root, np.diff(self.arcs.indptr)) * root[self.arcs.indices])
+        self.apart = np.maximum(np.exp(-COUPLING * coupling), LEAST_FACTOR)
+        self.precision = 1 / observation.noise.weigh(np.ones_like(observation.y))
+
+    def estimates(self, signals: np.ndarray, levels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the posterior means and variances of signals (m, n), each (m, n), from these first levels on."""
+        whole = len(signals) - len(signals) % LANES
+        groups = [signals[k : k + LANES] for k in range(0, whole, LANES)] + [one[None] for one in signals[whole:]]
+        parts = [self._lanes(np.ascontiguousarray(group.T), levels) for group in groups]
+        mean, variance = (np.concatenate(some) for some in zip(*parts, strict=True))
+        return mean, variance
+
+    def _lanes(self, y: np.ndarray, first: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the posterior means and variances of 1 or LANES signals (n, m)."""
+        levels = np.repeat(first[:, None], y.shape[1], axis=1)
+        messages, sent = (np.ones((len(self.arcs.indices), *levels.shape)) for _ in range(2))
+        beliefs = np.empty((len(y), *levels.shape))
+        for is_later in (False, *[True] * ROUNDS):
+            evidence = self._evidence(y, levels)
+            for _ in range(PASSES if is_later else FIRST_PASSES):
+                _loops.pass_messages(self.arcs.indptr, self.arcs.back, self.apart, evidence, messages, beliefs, sent)
+                messages, sent = sent, messages
+            levels = self._means(y, beliefs, levels)
+        mean = (beliefs * levels).sum(axis=1)
+        return mean.T, ((beliefs * levels**2).sum(axis=1) - mean**2).T
+
+    def _evidence(self, y: np.ndarray, levels: np.ndarray) -> np.ndarray:
+        """Return the likelihood of each level at each node, (n, K, m), divided by the largest one of the node."""
+        square = y[:, None] - levels
+        square *= square
+        square -= square.min(axis=1, keepdims=True)
+        square *= -0.5 * self.precision[:, None, None]
+        return np.exp(square, out=square)
+
+    def _means(self, y: np.ndarray, beliefs: np.ndarray, levels: np.ndarray) -> np.ndarray:
+        """Return the mean of y in the shares of each level, (K, m); a level that no node has stays."""
+        shares = beliefs * self.precision[:, None, None]
+        mass, total, tiny = shares.sum(axis=0), (shares * y[:, None]).sum(axis=0), 1e-12 * self.precision.sum()
+        return (total + tiny * levels) / (mass + tiny)
+
+
+def cluster_centers(values: np.ndarray, sizes: np.ndarray, count: int) -> np.ndarray:
+    """Return `count` centers of values with these sizes, from evenly spaced ones on (k-means in one dimension)."""
+    centers = np.linspace(values.min(), values.max(), count)
+    for _ in range(MOST_STEPS):
+        nearest = np.searchsorted((centers[1:] + centers[:-1]) / 2, values)
+        mass = np.bincount(nearest, sizes, minlength=count)
+        means = np.bincount(nearest, sizes * values, minlength=count) / np.where(mass > 0, mass, 1.0)
+        moved = np.sort(np.where(mass > 0, means, centers))
+        if np.array_equal(moved, centers):
+            break
+        centers = moved
+    return centers
+
+
+def level_sets(observation: Observation) -> KnownDerivatives:
+    """Return one column, with the number of levels that fits best; it is 0 where total variation fits better."""
+    field, y, noise = PottsField(observation), observation.y, observation.noise
+    margin = max(LEAST_MARGIN, MARGIN * len(y)) * noise.mean(len(y))
+    pieces = large_pieces(observation, field.precision)
+    best, first, signal = _risk_of_total_variation(observation), None, np.zeros_like(y)
+    limit = best
+    for count in N_LEVELS:
+        levels = cluster_centers(*pieces, count)
+        mean, variance = field.estimates(y[None], levels)
+        # the derivative of a posterior mean for fixed messages is its variance / sigma^2: less than the whole derivative
+        risk = float(block_sum((y - mean[0]) ** 2) + 2 * block_sum(variance[0]))
+        if risk < limit:
+            best, first, signal = risk, levels, mean[0]
+        limit = best - margin
+    eps, step = observation.filters.probes.eps, STEP * observation.sigma
+    if first is None:
+        derivatives = np.zeros_like(eps)
+    else:
+        derivatives = (field.estimates(y + step * eps, first)[0] - signal) / step
+    divergence = np.mean([block_sum(e * row) for e, row in zip(eps, derivatives, strict=True)])
+    chosen = {"number": np.array(0 if first is None else len(first))}
+    return KnownDerivatives(("levels",), signal[None], divergence[None], derivatives[None], tuned=CHOICE, chosen=chosen)
+
+
+def large_pieces(observation: Observation, precision: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the means of y over the large pieces of the strongest total variation, and their total precision."""
+    labels = observation.total_variations[-1].labels
+    sizes, mass = np.bincount(labels), np.bincount(labels, precision)
+    large = sizes >= min(LEAST_PIECE, sizes.max())
+    return (np.bincount(labels, precision * observation.y) / mass)[large], mass[large]
+
+
+def _risk_of_total_variation(observation: Observation) -> float:
+    """Return the least SURE of the total variations, plus tr(Sigma)."""
+    y, variance = observation.y, observation.noise.weigh(np.ones_like(observation.y))
+    return min(
+        float(block_sum((y - one.x) ** 2) + 2 * block_sum(variance / np.bincount(one.labels)[one.labels]))
+        for one in observation.total_variations
+    )
