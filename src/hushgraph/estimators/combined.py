@@ -50,7 +50,6 @@ AUTO_SETS: Sets = {
     **LET_SETS,
     "let, pieces": (*LET_SETS["let"], "tv", "dfs"),
     "levels": SMALL_SETS["levels"],
-    "let, levels": (*LET_SETS["let"], "tv", "levels"),
 }
 
 

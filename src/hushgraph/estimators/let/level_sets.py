@@ -13,6 +13,8 @@ averaged over a little more noise: (F(y + STEP sigma eps) - F(y)) / (STEP sigma)
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from hushgraph.core import _loops, block_sum
@@ -27,7 +29,8 @@ STEP = 0.3  # of the finite differences, in noise levels
 LANES = 4  # signals that are computed at a time
 LEAST_PIECE = 8  # nodes of a piece from which levels are taken
 MOST_STEPS = 50  # of the clustering of pieces
-MARGIN, LEAST_MARGIN = 0.01, 40.0  # by which a further level must lower the risk: for each node, and in all, in noise variances
+SLACK = 40.0  # noise variances by which the risk may be above that of total variation; the combination decides in the end
+MARGIN = 10.0  # noise variances by which a further level must lower the risk
 CHOICE = 4.0  # degrees of freedom that the choice of the number of levels costs
 LEAST_FACTOR = 1e-12  # of two neighbors with different levels
 
@@ -94,29 +97,58 @@ def cluster_centers(values: np.ndarray, sizes: np.ndarray, count: int) -> np.nda
     return centers
 
 
+class _Fit(NamedTuple):
+    """An estimate from its first levels on, with its derivatives along the first probes and SURE (plus tr(Sigma)) from them."""
+
+    risk: float
+    first: np.ndarray | None
+    signal: np.ndarray
+    derivatives: np.ndarray
+
+
 def level_sets(observation: Observation) -> KnownDerivatives:
-    """Return one column, with the number of levels that fits best; it is 0 where total variation fits better."""
-    field, y, noise = PottsField(observation), observation.y, observation.noise
-    margin = max(LEAST_MARGIN, MARGIN * len(y)) * noise.mean(len(y))
+    """Return one column, with the number of levels of the least SURE; it is 0 where total variation is better."""
+    field, y, eps = PottsField(observation), observation.y, observation.filters.probes.eps
     pieces = large_pieces(observation, field.precision)
-    best, first, signal = _risk_of_total_variation(observation), None, np.zeros_like(y)
-    limit = best
+    unit = observation.noise.mean(len(y))
+    best = _Fit(_risk_of_total_variation(observation), None, np.zeros_like(y), np.zeros_like(eps))
     for count in N_LEVELS:
-        levels = cluster_centers(*pieces, count)
-        mean, variance = field.estimates(y[None], levels)
-        # the derivative of a posterior mean for fixed messages is its variance / sigma^2: less than the whole derivative
-        risk = float(block_sum((y - mean[0]) ** 2) + 2 * block_sum(variance[0]))
-        if risk < limit:
-            best, first, signal = risk, levels, mean[0]
-        limit = best - margin
-    eps, step = observation.filters.probes.eps, STEP * observation.sigma
-    if first is None:
-        derivatives = np.zeros_like(eps)
-    else:
-        derivatives = (field.estimates(y + step * eps, first)[0] - signal) / step
-    divergence = np.mean([block_sum(e * row) for e, row in zip(eps, derivatives, strict=True)])
-    chosen = {"number": np.array(0 if first is None else len(first))}
-    return KnownDerivatives(("levels",), signal[None], divergence[None], derivatives[None], tuned=CHOICE, chosen=chosen)
+        limit = best.risk + (SLACK if best.first is None else -MARGIN) * unit
+        one = _fit(observation, field, cluster_centers(*pieces, count), limit)
+        best = best if one is None else one
+    derivatives = best.derivatives
+    if best.first is not None and len(derivatives) < len(eps):
+        others = _differences(observation, field, best.first, best.signal, eps[len(derivatives) :])
+        derivatives = np.concatenate([derivatives, others])
+    divergence = np.array([_divergence(eps, derivatives)])
+    chosen = {"number": np.array(0 if best.first is None else len(best.first))}
+    return KnownDerivatives(("levels",), best.signal[None], divergence, derivatives[None], tuned=CHOICE, chosen=chosen)
+
+
+def _fit(observation: Observation, field: PottsField, first: np.ndarray, limit: float) -> _Fit | None:
+    """Return the estimate from these first levels on, or None if its risk is not below the limit."""
+    y, eps = observation.y, observation.filters.probes.eps[:LANES]
+    mean, variance = field.estimates(y[None], first)
+    residual = float(block_sum((y - mean[0]) ** 2))
+    # with fixed messages, the derivative of a posterior mean is its variance / sigma^2: less than the whole derivative
+    if residual + 2 * float(block_sum(variance[0])) > limit:
+        return None
+    derivatives = _differences(observation, field, first, mean[0], eps)
+    risk = residual + 2 * observation.noise.variance * _divergence(eps, derivatives)
+    return _Fit(risk, first, mean[0], derivatives) if risk < limit else None
+
+
+def _differences(
+    observation: Observation, field: PottsField, first: np.ndarray, signal: np.ndarray, eps: np.ndarray
+) -> np.ndarray:
+    """Return the finite differences along the probes (p, n)."""
+    step = STEP * observation.sigma
+    return (field.estimates(observation.y + step * eps, first)[0] - signal) / step
+
+
+def _divergence(eps: np.ndarray, derivatives: np.ndarray) -> float:
+    """Return the mean of eps' J eps over as many probes as there are derivatives."""
+    return float(np.mean([block_sum(e * row) for e, row in zip(eps, derivatives, strict=False)]))
 
 
 def large_pieces(observation: Observation, precision: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
