@@ -1,5 +1,6 @@
 // Belief propagation with few labels on a graph (`estimators/let/level_sets.py`).
 #include <algorithm>
+#include <cmath>
 #include <stdexcept>
 
 #include "python.h"
@@ -101,9 +102,64 @@ template <typename I> void pass_messages(Vector<const I> indptr, Vector<const I>
             return pass_labels<3>(all);
         case 4:
             return pass_labels<4>(all);
+        case 5:
+            return pass_labels<5>(all);
+        case 6:
+            return pass_labels<6>(all);
+        case 8:
+            return pass_labels<8>(all);
+        case 12:
+            return pass_labels<12>(all);
         default:
-            throw std::invalid_argument("two, three or four labels");
+            throw std::invalid_argument("2, 3, 4, 5, 6, 8 or 12 labels");
     }
+}
+
+// Writes -precision (y - level)^2 / 2 of each label, less the largest of the node, (n, labels, signals).
+void put_exponents(Matrix<const double> y, Matrix<const double> levels, Vector<const double> precision, Cube<double> out) {
+    const Index count = levels.shape[0], width = levels.shape[1];
+    const auto put = [&](Index lo, Index hi) {
+        for (Index i = lo; i < hi; i++) {
+            const double factor = -0.5 * precision[i];
+            double* row = &out(i, 0, 0);
+            for (Index b = 0; b < width; b++) {
+                double least = INFINITY;
+                for (Index k = 0; k < count; k++) {
+                    const double rest = y(i, b) - levels(k, b);
+                    row[k * width + b] = rest * rest;
+                    least = std::min(least, rest * rest);
+                }
+                for (Index k = 0; k < count; k++) row[k * width + b] = factor * (row[k * width + b] - least);
+            }
+        }
+    };
+    parallel_ranges(y.shape[0], y.shape[0] * count * width, put, RANGE);
+}
+
+// Returns the sums over nodes of precision times belief, and of that times y: (2, labels, signals). Ranges are added up one by one.
+Owned<double, 3> sum_by_label(Matrix<const double> y, Vector<const double> precision, Cube<const double> beliefs) {
+    const Index n = y.shape[0], count = beliefs.shape[1], width = beliefs.shape[2], size = count * width;
+    const Index ranges = (n + RANGE - 1) / RANGE;
+    Owned<double, 2> parts = Owned<double, 2>::zeros(ranges, 2 * size);
+    const auto add = [&](Index lo, Index hi) {
+        double* part = &parts(lo / RANGE, 0);
+        for (Index i = lo; i < hi; i++) {
+            const double* belief = &beliefs(i, 0, 0);
+            for (Index k = 0; k < count; k++) {
+                for (Index b = 0; b < width; b++) {
+                    const double share = precision[i] * belief[k * width + b];
+                    part[k * width + b] += share;
+                    part[size + k * width + b] += share * y(i, b);
+                }
+            }
+        }
+    };
+    parallel_ranges(n, n * size, add, RANGE);
+    Owned<double, 3> sums = Owned<double, 3>::zeros(Index(2), count, width);
+    for (Index r = 0; r < ranges; r++) {
+        for (Index k = 0; k < 2 * size; k++) sums.data[k] += parts(r, k);
+    }
+    return sums;
 }
 
 template <typename I> void bind_for(nb::module_& m) {
@@ -114,6 +170,8 @@ template <typename I> void bind_for(nb::module_& m) {
 }  // namespace
 
 void bind_messages(nb::module_& m) {
+    m.def("put_exponents", &put_exponents, "y"_a, "levels"_a, "precision"_a, "out"_a, Unlocked());
+    m.def("sum_by_label", &sum_by_label, "y"_a, "precision"_a, "beliefs"_a, Unlocked());
     bind_for<std::int32_t>(m);
     bind_for<std::int64_t>(m);
 }

@@ -22,16 +22,19 @@ from hushgraph.estimators.baselines.total_variation import Arcs
 from hushgraph.estimators.let.columns import KnownDerivatives
 from hushgraph.estimators.let.observation import Observation
 
-N_LEVELS = (2, 3, 4)
+N_LEVELS = (2, 3, 4, 5, 6, 8, 12)  # numbers that `pass_messages` is compiled for
 COUPLING = 7.0
 FIRST_PASSES, PASSES, ROUNDS = 6, 4, 3  # passes with the first levels; then passes before each of so many updates of the levels
 STEP = 0.3  # of the finite differences, in noise levels
 LANES = 4  # signals that are computed at a time
 LEAST_PIECE = 8  # nodes of a piece from which levels are taken
 MOST_STEPS = 50  # of the clustering of pieces
-SLACK = 40.0  # noise variances by which the risk may be above that of total variation; the combination decides in the end
-MARGIN = 10.0  # noise variances by which a further level must lower the risk
+SLACK = 40.0  # noise variances by which the risk may be above that of total variation and heat; the combination decides in the end
+AGREEMENT = 3.5  # mean square of the distance of pieces from the nearest level, in its standard errors, up to which they agree
+MOST_FAILURES = 2  # numbers of levels that are tried without success
+MARGIN, NODE_MARGIN = 10.0, 0.005  # noise variances by which a further level must lower the risk: in all, or for each node
 CHOICE = 4.0  # degrees of freedom that the choice of the number of levels costs
+LEAST_SHARE = 1e-12  # of all nodes, below which a level keeps its value
 LEAST_FACTOR = 1e-12  # of two neighbors with different levels
 
 
@@ -45,6 +48,7 @@ class PottsField:
         coupling = graph.adjacency.data / (np.repeat(root, np.diff(self.arcs.indptr)) * root[self.arcs.indices])
         self.apart = np.maximum(np.exp(-COUPLING * coupling), LEAST_FACTOR)
         self.precision = 1 / observation.noise.weigh(np.ones_like(observation.y))
+        self.total = float(block_sum(self.precision))
 
     def estimates(self, signals: np.ndarray, levels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the posterior means and variances of signals (m, n), each (m, n), from these first levels on."""
@@ -58,43 +62,62 @@ class PottsField:
         """Return the posterior means and variances of 1 or LANES signals (n, m)."""
         levels = np.repeat(first[:, None], y.shape[1], axis=1)
         messages, sent = (np.ones((len(self.arcs.indices), *levels.shape)) for _ in range(2))
-        beliefs = np.empty((len(y), *levels.shape))
-        for is_later in (False, *[True] * ROUNDS):
-            evidence = self._evidence(y, levels)
-            for _ in range(PASSES if is_later else FIRST_PASSES):
+        evidence, beliefs = (np.empty((len(y), *levels.shape)) for _ in range(2))
+        for n_passes in (FIRST_PASSES, *[PASSES] * ROUNDS):
+            _loops.put_exponents(y, levels, self.precision, evidence)
+            np.exp(evidence, out=evidence)
+            for _ in range(n_passes):
                 _loops.pass_messages(self.arcs.indptr, self.arcs.back, self.apart, evidence, messages, beliefs, sent)
                 messages, sent = sent, messages
-            levels = self._means(y, beliefs, levels)
-        mean = (beliefs * levels).sum(axis=1)
-        return mean.T, ((beliefs * levels**2).sum(axis=1) - mean**2).T
-
-    def _evidence(self, y: np.ndarray, levels: np.ndarray) -> np.ndarray:
-        """Return the likelihood of each level at each node, (n, K, m), divided by the largest one of the node."""
-        square = y[:, None] - levels
-        square *= square
-        square -= square.min(axis=1, keepdims=True)
-        square *= -0.5 * self.precision[:, None, None]
-        return np.exp(square, out=square)
-
-    def _means(self, y: np.ndarray, beliefs: np.ndarray, levels: np.ndarray) -> np.ndarray:
-        """Return the mean of y in the shares of each level, (K, m); a level that no node has stays."""
-        shares = beliefs * self.precision[:, None, None]
-        mass, total, tiny = shares.sum(axis=0), (shares * y[:, None]).sum(axis=0), 1e-12 * self.precision.sum()
-        return (total + tiny * levels) / (mass + tiny)
+            mass, total = _loops.sum_by_label(y, self.precision, beliefs)
+            tiny = LEAST_SHARE * self.total  # a level that no node has stays
+            levels = (total + tiny * levels) / (mass + tiny)
+        mean = np.einsum("ikm,km->mi", beliefs, levels)
+        return mean, np.einsum("ikm,km->mi", beliefs, levels**2) - mean**2
 
 
-def cluster_centers(values: np.ndarray, sizes: np.ndarray, count: int) -> np.ndarray:
-    """Return `count` centers of values with these sizes, from evenly spaced ones on (k-means in one dimension)."""
-    centers = np.linspace(values.min(), values.max(), count)
-    for _ in range(MOST_STEPS):
-        nearest = np.searchsorted((centers[1:] + centers[:-1]) / 2, values)
-        mass = np.bincount(nearest, sizes, minlength=count)
-        means = np.bincount(nearest, sizes * values, minlength=count) / np.where(mass > 0, mass, 1.0)
-        moved = np.sort(np.where(mass > 0, means, centers))
-        if np.array_equal(moved, centers):
-            break
-        centers = moved
-    return centers
+class Pieces(NamedTuple):
+    """The pieces of a total variation: the piece of each node, the mean of y over each piece, its total precision, and whether it is large."""
+
+    labels: np.ndarray
+    means: np.ndarray
+    mass: np.ndarray
+    is_large: np.ndarray
+
+    @classmethod
+    def of(cls, observation: Observation, precision: np.ndarray) -> Pieces:
+        """Return the pieces of the strongest total variation."""
+        labels = observation.total_variations[-1].labels
+        sizes, mass = np.bincount(labels), np.bincount(labels, precision)
+        return cls(labels, np.bincount(labels, precision * observation.y) / mass, mass, sizes >= min(LEAST_PIECE, sizes.max()))
+
+    def centers(self, count: int) -> np.ndarray:
+        """Return `count` levels for the large pieces, from evenly spaced ones on (k-means in one dimension)."""
+        values, mass = self.means[self.is_large], self.mass[self.is_large]
+        centers = np.linspace(values.min(), values.max(), count)
+        for _ in range(MOST_STEPS):
+            nearest = _nearest(values, centers)
+            total = np.bincount(nearest, mass, minlength=count)
+            means = np.bincount(nearest, mass * values, minlength=count) / np.where(total > 0, total, 1.0)
+            moved = np.sort(np.where(total > 0, means, centers))
+            if np.array_equal(moved, centers):
+                break
+            centers = moved
+        return centers
+
+    def numbers_of_levels(self) -> tuple[int, ...]:
+        """Return the numbers of levels, from the least one on that the means of the pieces agree with."""
+        for k, count in enumerate(N_LEVELS):
+            centers = self.centers(count)
+            apart = self.mass * (self.means - centers[_nearest(self.means, centers)]) ** 2
+            if apart.sum() <= AGREEMENT * len(apart):
+                return N_LEVELS[k:]
+        return ()
+
+
+def _nearest(values: np.ndarray, levels: np.ndarray) -> np.ndarray:
+    """Return the number of the nearest of these ascending levels."""
+    return np.searchsorted((levels[1:] + levels[:-1]) / 2, values)
 
 
 class _Fit(NamedTuple):
@@ -107,15 +130,18 @@ class _Fit(NamedTuple):
 
 
 def level_sets(observation: Observation) -> KnownDerivatives:
-    """Return one column, with the number of levels of the least SURE; it is 0 where total variation is better."""
+    """Return one column, with the number of levels of the least SURE; it is 0 where total variation or heat is better."""
     field, y, eps = PottsField(observation), observation.y, observation.filters.probes.eps
-    pieces = large_pieces(observation, field.precision)
-    unit = observation.noise.mean(len(y))
-    best = _Fit(_risk_of_total_variation(observation), None, np.zeros_like(y), np.zeros_like(eps))
-    for count in N_LEVELS:
-        limit = best.risk + (SLACK if best.first is None else -MARGIN) * unit
-        one = _fit(observation, field, cluster_centers(*pieces, count), limit)
-        best = best if one is None else one
+    pieces = Pieces.of(observation, field.precision)
+    unit, margin = observation.noise.mean(len(y)), max(MARGIN, NODE_MARGIN * len(y))
+    best = _Fit(_risk_of_others(observation), None, np.zeros_like(y), np.zeros_like(eps))
+    failures = 0
+    for count in pieces.numbers_of_levels():
+        limit = best.risk + (SLACK if best.first is None else -margin) * unit
+        one = _fit(observation, field, pieces.centers(count), limit)
+        failures, best = (failures + 1, best) if one is None else (0, one)
+        if failures == (MOST_FAILURES if best.first is None else 1):
+            break
     derivatives = best.derivatives
     if best.first is not None and len(derivatives) < len(eps):
         others = _differences(observation, field, best.first, best.signal, eps[len(derivatives) :])
@@ -138,9 +164,7 @@ def _fit(observation: Observation, field: PottsField, first: np.ndarray, limit: 
     return _Fit(risk, first, mean[0], derivatives) if risk < limit else None
 
 
-def _differences(
-    observation: Observation, field: PottsField, first: np.ndarray, signal: np.ndarray, eps: np.ndarray
-) -> np.ndarray:
+def _differences(observation: Observation, field: PottsField, first: np.ndarray, signal: np.ndarray, eps: np.ndarray) -> np.ndarray:
     """Return the finite differences along the probes (p, n)."""
     step = STEP * observation.sigma
     return (field.estimates(observation.y + step * eps, first)[0] - signal) / step
@@ -151,18 +175,16 @@ def _divergence(eps: np.ndarray, derivatives: np.ndarray) -> float:
     return float(np.mean([block_sum(e * row) for e, row in zip(eps, derivatives, strict=False)]))
 
 
-def large_pieces(observation: Observation, precision: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the means of y over the large pieces of the strongest total variation, and their total precision."""
-    labels = observation.total_variations[-1].labels
-    sizes, mass = np.bincount(labels), np.bincount(labels, precision)
-    large = sizes >= min(LEAST_PIECE, sizes.max())
-    return (np.bincount(labels, precision * observation.y) / mass)[large], mass[large]
-
-
-def _risk_of_total_variation(observation: Observation) -> float:
-    """Return the least SURE of the total variations, plus tr(Sigma)."""
-    y, variance = observation.y, observation.noise.weigh(np.ones_like(observation.y))
-    return min(
+def _risk_of_others(observation: Observation) -> float:
+    """Return the least SURE of total variation and of heat, plus tr(Sigma)."""
+    y, noise, filters = observation.y, observation.noise, observation.filters
+    variance = noise.weigh(np.ones_like(y))
+    risks = [
         float(block_sum((y - one.x) ** 2) + 2 * block_sum(variance / np.bincount(one.labels)[one.labels]))
         for one in observation.total_variations
-    )
+    ]
+    heat, trace = np.zeros_like(y), 0.0
+    for part, part_trace in zip(observation.parts.heat, filters.split(filters.probes.trace).heat, strict=True):
+        heat, trace = heat + part, trace + float(part_trace)
+        risks.append(float(block_sum((y - heat) ** 2)) + 2 * noise.variance * trace)
+    return min(risks)
