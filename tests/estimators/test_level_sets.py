@@ -9,7 +9,7 @@ from scipy import stats
 
 import hushgraph as hg
 from hushgraph.estimators.let.filters import Filters
-from hushgraph.estimators.let.level_sets import level_sets
+from hushgraph.estimators.let.level_sets import levels
 from hushgraph.estimators.let.observation import Observation
 from hushgraph.wavelets.noise import Noise
 
@@ -34,7 +34,7 @@ def seen(graph, y, sigma=1.0):
 
 
 def estimate(graph, y, sigma=1.0):
-    return level_sets(seen(graph, y, sigma))
+    return levels(seen(graph, y, sigma))
 
 
 @pytest.mark.statistics
@@ -134,7 +134,7 @@ def test_weak_edges_separate():
 
     def at_border(weight):
         graph = hg.Graph.from_edges(pairs, n=120, weights=np.where(np.arange(119) == 59, weight, 1.0))
-        return level_sets(seen(graph, y, 0.5)).values[0][59]
+        return levels(seen(graph, y, 0.5)).values[0][59]
 
     assert at_border(0.01) < at_border(1.0)
 
@@ -177,10 +177,10 @@ def test_constant_signals_stay_constant(n):
 def test_derivatives_are_finite_differences_over_the_step():
     graph = city()
     one = seen(graph, 3 * disc(graph, 0.1) + np.random.default_rng(6).normal(size=graph.n))
-    column = level_sets(one)
+    column = levels(one)
     eps = one.filters.probes.eps
     np.testing.assert_allclose(column.divergence[0], np.mean(np.sum(eps * column.derivatives[0], axis=1)))
     assert column.derivatives.shape == (1, *eps.shape)
-    again = level_sets(replace(one, y=one.y.copy()))
+    again = levels(replace(one, y=one.y.copy()))
     assert np.array_equal(column.values, again.values)
     assert np.array_equal(column.derivatives, again.derivatives)

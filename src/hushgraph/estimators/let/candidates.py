@@ -33,7 +33,7 @@ from hushgraph.estimators.baselines.chain_fused_lasso import fused_lasso_path
 from hushgraph.estimators.let.columns import Candidates, Columns, Derivative
 from hushgraph.estimators.let.filters import HEAT, SMOOTHERS, Filters, Parts
 from hushgraph.estimators.let.gating import Gate, add_shrunken_derivative, shrunken
-from hushgraph.estimators.let.level_sets import level_sets
+from hushgraph.estimators.let.level_sets import levels
 from hushgraph.estimators.let.local_regression import local_regressions
 from hushgraph.estimators.let.observation import TV_PENALTIES, Observation
 from hushgraph.graphs import Graph, block_partition, depth_first_order
@@ -380,6 +380,6 @@ GROUPS: dict[Group, Callable[[Observation], Candidates]] = {
     "blocks": Blocks.of,
     "dfs": dfs,
     "tv": tv,
-    "levels": level_sets,
+    "levels": levels,
     "local": local_regressions,
 }

@@ -129,7 +129,7 @@ class _Fit(NamedTuple):
     derivatives: np.ndarray
 
 
-def level_sets(observation: Observation) -> KnownDerivatives:
+def levels(observation: Observation) -> KnownDerivatives:
     """Return one column, with the number of levels of the least SURE; it is 0 where total variation or heat is better."""
     field, y, eps = PottsField(observation), observation.y, observation.filters.probes.eps
     pieces = Pieces.of(observation, field.precision)
