@@ -25,6 +25,7 @@ void bind_edges(nb::module_& m);
 void bind_flow(nb::module_& m);
 void bind_ids(nb::module_& m);
 void bind_layout(nb::module_& m);
+void bind_messages(nb::module_& m);
 void bind_nearest(nb::module_& m);
 void bind_partitions(nb::module_& m);
 void bind_recurrence(nb::module_& m);
@@ -54,6 +55,7 @@ NB_MODULE(_loops, m) {
     bind_flow(m);
     bind_ids(m);
     bind_layout(m);
+    bind_messages(m);
     bind_nearest(m);
     bind_partitions(m);
     bind_recurrence(m);

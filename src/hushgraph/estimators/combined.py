@@ -46,11 +46,13 @@ SMALL_SETS: Sets = {
     "bands": LARGE_SETS["bands"],
     "pieces": ("constant", "heat_bands", "tv", "dfs"),
     "heat and spikes": ("constant", "heat", "spikes"),
+    "levels": ("constant", "levels"),
 }
 AUTO_SETS: Sets = {
     **{name: SMALL_SETS[name] for name in ("constant", "heat", "bands", "pieces")},
     **LET_SETS,
     "let, pieces": (*LET_SETS["let"], "tv", "dfs"),
+    "levels": SMALL_SETS["levels"],
     **FILTER_SET,
 }
 

@@ -14,6 +14,7 @@ sum_k a_k J_k eps; standard errors follow from that. With h_t(x) = x (1 - t^2 / 
     blocks       block thresholds, averaged over sizes of blocks    see `wavelets/blocks.py`
     dfs          mean over depth-first orders of the fused lasso    pieces
     tv           total variation on the graph                       pieces
+    levels       posterior means of fields with few levels          see `level_sets.py`
     local        local regression on what guides predict            see `local_regression.py`
     filter       one filter, fitted by maximum likelihood           its trace, see `fitted_filter.py`
 """
@@ -30,22 +31,23 @@ from hushgraph._arrays import on_device, placed_like
 from hushgraph._progress import reached
 from hushgraph.core import _loops, block_dots, block_sum
 from hushgraph.estimators.baselines.chain_fused_lasso import fused_lasso_path
-from hushgraph.estimators.baselines.total_variation import Arcs, minimise
 from hushgraph.estimators.let.columns import Candidates, Columns, Derivative
 from hushgraph.estimators.let.component_means import ComponentMeans
 from hushgraph.estimators.let.filters import HEAT, SMOOTHERS, Filters, Parts
 from hushgraph.estimators.let.fitted_filter import Filtered
 from hushgraph.estimators.let.gating import Gate, add_shrunken_derivative, shrunken
+from hushgraph.estimators.let.level_sets import levels
 from hushgraph.estimators.let.local_regression import local_regressions
-from hushgraph.estimators.let.observation import Observation
+from hushgraph.estimators.let.observation import TV_PENALTIES, Observation
 from hushgraph.graphs import Graph, block_partition, depth_first_order
 from hushgraph.wavelets import SIZES, BlockMixture, apply_thresholds, block_jacobian, block_mixture, sure_betas
 
-Group = Literal["constant", "heat", "heat_bands", "bands", "gated", "spikes", "betas", "blocks", "dfs", "tv", "local", "filter"]
+Group = Literal[
+    "constant", "heat", "heat_bands", "bands", "gated", "spikes", "betas", "blocks", "dfs", "tv", "levels", "local", "filter"
+]
 GATE_THRESHOLDS = (0.0, 2.5)  # thresholds, in local noise levels
 SPIKE_THRESHOLDS = (2.0, 3.0, 4.0)
 DFS_PENALTIES = (0.7, 1.5, 3.0, 6.0)  # in noise levels
-TV_PENALTIES = (0.35, 0.7, 1.2)
 ORDERS = 4
 TUNING = 2.0  # degrees of freedom that a threshold chosen by SURE costs
 
@@ -310,10 +312,7 @@ def dfs(observation: Observation) -> Pieces:
 
 def tv(observation: Observation) -> Pieces:
     """Return total variation on the graph, for each penalty."""
-    graph = observation.graph
-    arcs = graph.cached("arcs", lambda: Arcs.of(graph))
-    unit = graph.n_edges / float(graph.adjacency.data.sum() / 2) if graph.n_edges else 1.0
-    minima = [minimise(graph, arcs, observation.y, observation.typical_sigma * unit * p) for p in TV_PENALTIES]
+    minima = observation.total_variations
     values, labels = np.stack([one.x for one in minima]), [[one.labels] for one in minima]
     return Pieces.of(observation, tuple(f"tv {p:g}" for p in TV_PENALTIES), values, labels)
 
@@ -336,6 +335,7 @@ GROUPS: dict[Group, Callable[[Observation], Candidates]] = {
     "blocks": Blocks.of,
     "dfs": dfs,
     "tv": tv,
+    "levels": levels,
     "local": local_regressions,
     "filter": Filtered.of,
 }

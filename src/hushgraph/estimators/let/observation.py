@@ -7,9 +7,12 @@ from functools import cached_property
 
 import numpy as np
 
+from hushgraph.estimators.baselines.total_variation import Arcs, TotalVariation, minimise
 from hushgraph.estimators.let.filters import Filters, Parts
 from hushgraph.graphs import Graph
 from hushgraph.wavelets import Noise
+
+TV_PENALTIES = (0.35, 0.7, 1.2)  # in noise levels
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,3 +51,15 @@ class Observation:
     def parts(self) -> Parts:
         """The signal through all filters."""
         return self.filters.apply(self.y)
+
+    @property
+    def unit_weight(self) -> float:
+        """The factor that makes the mean weight of edges 1."""
+        return self.graph.n_edges / float(self.graph.adjacency.data.sum() / 2) if self.graph.n_edges else 1.0
+
+    @cached_property
+    def total_variations(self) -> list[TotalVariation]:
+        """Total variation on the graph, for each penalty."""
+        graph, unit = self.graph, self.typical_sigma * self.unit_weight
+        arcs = graph.cached("arcs", lambda: Arcs.of(graph))
+        return [minimise(graph, arcs, self.y, unit * penalty) for penalty in TV_PENALTIES]
