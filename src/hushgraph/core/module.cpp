@@ -27,6 +27,7 @@ void bind_ids(nb::module_& m);
 void bind_layout(nb::module_& m);
 void bind_nearest(nb::module_& m);
 void bind_partitions(nb::module_& m);
+void bind_patches(nb::module_& m);
 void bind_recurrence(nb::module_& m);
 void bind_shrinkage(nb::module_& m);
 void bind_smoothing(nb::module_& m);
@@ -56,6 +57,7 @@ NB_MODULE(_loops, m) {
     bind_layout(m);
     bind_nearest(m);
     bind_partitions(m);
+    bind_patches(m);
     bind_recurrence(m);
     bind_shrinkage(m);
     bind_smoothing(m);

@@ -15,6 +15,7 @@ sum_k a_k J_k eps; standard errors follow from that. With h_t(x) = x (1 - t^2 / 
     dfs          mean over depth-first orders of the fused lasso    pieces
     tv           total variation on the graph                       pieces
     local        local regression on what guides predict            see `local_regression.py`
+    patches      similar patches of an image, together              finite differences, see `patches.py`
 """
 
 from __future__ import annotations
@@ -35,10 +36,11 @@ from hushgraph.estimators.let.filters import HEAT, SMOOTHERS, Filters, Parts
 from hushgraph.estimators.let.gating import Gate, add_shrunken_derivative, shrunken
 from hushgraph.estimators.let.local_regression import local_regressions
 from hushgraph.estimators.let.observation import Observation
+from hushgraph.estimators.let.patches import patches
 from hushgraph.graphs import Graph, block_partition, depth_first_order
 from hushgraph.wavelets import SIZES, BlockMixture, apply_thresholds, block_jacobian, block_mixture, sure_betas
 
-Group = Literal["constant", "heat", "heat_bands", "bands", "gated", "spikes", "betas", "blocks", "dfs", "tv", "local"]
+Group = Literal["constant", "heat", "heat_bands", "bands", "gated", "spikes", "betas", "blocks", "dfs", "tv", "local", "patches"]
 GATE_THRESHOLDS = (0.0, 2.5)  # thresholds, in local noise levels
 SPIKE_THRESHOLDS = (2.0, 3.0, 4.0)
 DFS_PENALTIES = (0.7, 1.5, 3.0, 6.0)  # in noise levels
@@ -384,4 +386,5 @@ GROUPS: dict[Group, Callable[[Observation], Candidates]] = {
     "dfs": dfs,
     "tv": tv,
     "local": local_regressions,
+    "patches": patches,
 }
