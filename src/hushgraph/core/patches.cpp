@@ -40,8 +40,8 @@ struct Search {
 #define HUSHGRAPH_LOOPS "patches.inc"
 #include "both_levels.h"
 
-// Calls filter(row, column, sums) for each reference patch, and writes the weighted means into `out`. Strips of references have sums of
-// their own, which are added from the first strip to the last.
+// Calls filter(row, column, sums) for each reference patch, and writes the weighted means into `out`. Strips of references have
+// sums of their own, which are added from the first strip to the last.
 template <typename F> void filter_patches(Matrix<double> out, Index side, Index step, Index radius, F&& filter) {
     const Index rows = out.size(), columns = out.shape[1];
     const Places places{rows, side, step};
@@ -54,38 +54,41 @@ template <typename F> void filter_patches(Matrix<double> out, Index side, Index 
         const Index last = std::min((strip + 1) * STRIP, places.count());
         for (Index k = strip * STRIP; k < last; k++) filter(places[k], sums);
     });
-    parallel_ranges(rows, rows * columns * 8, [&](Index lo, Index hi) {
-        Owned<double> total(columns);
-        for (Index i = lo; i < hi; i++) {
-            std::fill(&out(i, 0), &out(i, 0) + columns, 0.0);
-            std::fill(total.begin(), total.end(), 0.0);
-            for (Index strip = 0; strip < n_strips; strip++) {
-                const Index row = i - first_row(strip);
-                if (row < 0 || row >= height) continue;
-                for (Index j = 0; j < columns; j++) {
-                    out(i, j) += values(strip, row, j);
-                    total[j] += weights(strip, row, j);
+    parallel_ranges(
+        rows, rows * columns * 8,
+        [&](Index lo, Index hi) {
+            Owned<double> total(columns);
+            for (Index i = lo; i < hi; i++) {
+                std::fill(&out(i, 0), &out(i, 0) + columns, 0.0);
+                std::fill(total.begin(), total.end(), 0.0);
+                for (Index strip = 0; strip < n_strips; strip++) {
+                    const Index row = i - first_row(strip);
+                    if (row < 0 || row >= height) continue;
+                    for (Index j = 0; j < columns; j++) {
+                        out(i, j) += values(strip, row, j);
+                        total[j] += weights(strip, row, j);
+                    }
                 }
+                for (Index j = 0; j < columns; j++) out(i, j) /= total[j];
             }
-            for (Index j = 0; j < columns; j++) out(i, j) /= total[j];
-        }
-    }, 8);
+        },
+        8);
 }
 
 // Writes the estimate by a Gaussian model of each group of patches (Lebrun, Buades and Morel 2013, first step) into `out`.
 //
-// guide (rows, columns + 8) is the image that patches are compared on. variances holds the mean variance of the noise in the patch that
-// starts at each pixel. A group of values whose variance is below `flat` times that of the noise becomes its mean.
-void gaussian_patches(Matrix<const double> noisy, Matrix<const float> guide, Matrix<const double> variances, double flat, Index step,
+// guide (rows, columns + 8) is the image that patches are compared on. variances holds the mean variance of the noise in the patch
+// that starts at each pixel.
+void gaussian_patches(Matrix<const double> noisy, Matrix<const float> guide, Matrix<const double> variances, Index step,
                       Index radius, Matrix<double> out) {
     const Search search{guide, noisy.size(), noisy.shape[1], radius};
     filter_patches(out, GAUSSIAN_SIDE, step, radius, [&](Index row, const Sums& sums) {
-        HUSHGRAPH_LEVEL(filter_gaussian_row)(noisy, search, variances, flat, step, row, sums);
+        HUSHGRAPH_LEVEL(filter_gaussian_row)(noisy, search, variances, step, row, sums);
     });
 }
 
-// Writes the estimate by a transform of each group of patches (Dabov, Foi, Katkovnik and Egiazarian 2007) into `out`: cosines within
-// the patches, Haar wavelets from patch to patch.
+// Writes the estimate by a transform of each group of patches (Dabov, Foi, Katkovnik and Egiazarian 2007) into `out`: cosines
+// within the patches, Haar wavelets from patch to patch.
 //
 // Without a pilot, coefficients below `threshold` noise levels become 0. With a pilot q, a coefficient is multiplied by
 // q^2 / (q^2 + variance). guide and variances are as in `gaussian_patches`.
@@ -100,8 +103,7 @@ void spectral_patches(Matrix<const double> noisy, Optional<const double, 2> pilo
 }  // namespace
 
 void bind_patches(nb::module_& m) {
-    m.def("gaussian_patches", &gaussian_patches, "noisy"_a, "guide"_a, "variances"_a, "flat"_a, "step"_a, "radius"_a, "out"_a,
-          Unlocked());
+    m.def("gaussian_patches", &gaussian_patches, "noisy"_a, "guide"_a, "variances"_a, "step"_a, "radius"_a, "out"_a, Unlocked());
     m.def("spectral_patches", &spectral_patches, "noisy"_a, "pilot"_a.none(), "guide"_a, "variances"_a, "threshold"_a, "step"_a,
           "radius"_a, "out"_a, Unlocked());
 }

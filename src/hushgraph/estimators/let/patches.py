@@ -1,13 +1,15 @@
 """Patches: estimates of an image from squares of pixels elsewhere that look alike. Only for graphs that are lattices.
 
-Three columns, in which groups of similar patches are denoised together:
+Groups of similar patches are denoised together, and a pixel becomes the weighted mean of its estimates. There are two columns:
 
-    gaussian    64 patches of 5 x 5, a Gaussian model of each group: x - sigma^2 C^-1 (x - mean)       (Lebrun, Buades and Morel 2013)
-    threshold   16 patches of 8 x 8: coefficients of cosines and Haar wavelets below 2.7 sigma are 0    (Dabov and others 2007)
-    wiener      the same coefficients times q^2 / (q^2 + sigma^2), q those of the mean of the first two; patches are compared there
+    threshold   16 patches of 8 x 8: coefficients of cosines and Haar wavelets below 2.7 sigma are 0   (Dabov and others 2007)
+    wiener      the same coefficients times q^2 / (q^2 + sigma^2), where q are those of a pilot; patches are compared there
+
+The pilot is the mean of `threshold` and of a Gaussian model of groups of 64 patches of 5 x 5, x - sigma^2 C^-1 (x - mean) (Lebrun, Buades
+and Morel 2013).
 
 Their derivatives along the probes are finite differences of everything, the search for similar patches too: with the groups held fixed,
-the divergence is a sixth too small. The estimates jump where a group changes, so the step DELTA is not small. The signal with DELTA eps
+the divergence is a tenth too small. The estimates jump where a group changes, so the step DELTA is not small. The signal with DELTA eps
 added to it has noise of variance sigma^2 (1 + DELTA^2), and is denoised as such; without that the divergence is too large.
 """
 
@@ -25,11 +27,10 @@ LEAST_SIDE = 16  # rows and columns of an image; each group of patches is full t
 GAUSSIAN, SPECTRAL = 5, 8  # sides of patches in the compiled loops
 STEP = 4  # pixels from one reference patch to the next
 GAUSSIAN_RADIUS, SPECTRAL_RADIUS = 14, 19  # pixels around a reference patch that are searched
-FLAT = 1.05  # a group of this many times the variance of the noise has no signal
 THRESHOLD = 2.7  # in noise levels
 SPARE = 8  # columns to the right of the image that the loops may read
 DELTA = 0.1  # step of the differences, in noise levels
-NAMES = ("patches: gaussian", "patches: threshold", "patches: wiener")
+NAMES = ("patches, threshold", "patches, wiener")
 
 
 def takes_patches(graph: Graph) -> bool:
@@ -39,7 +40,7 @@ def takes_patches(graph: Graph) -> bool:
 
 
 def patches(observation: Observation) -> KnownDerivatives:
-    """Return the three columns of an image; of other graphs, no columns."""
+    """Return the two columns of an image; of other graphs, no columns."""
     eps, lattice = observation.filters.probes.eps, lattice_of(observation.graph)
     if lattice is None or min(lattice.shape) < LEAST_SIDE:
         return KnownDerivatives((), np.empty((0, len(observation.y))), np.empty(0), np.empty((0, *eps.shape)))
@@ -55,17 +56,17 @@ def patches(observation: Observation) -> KnownDerivatives:
 
 
 def _estimates(lattice: Lattice, y: np.ndarray, variance: np.ndarray) -> np.ndarray:
-    """Return the three estimates of a signal, (3, n). `variance` is that of the noise of each pixel."""
+    """Return both estimates of a signal, (2, n). `variance` is that of the noise of each pixel."""
     noisy = lattice.image(y)
     unit = float(np.sqrt(variance.mean()))
     guide = _guide(noisy, unit)
     gaussian, threshold, wiener = np.empty((3, *noisy.shape))
-    _loops.gaussian_patches(noisy, guide, _patch_means(variance, GAUSSIAN), FLAT, STEP, GAUSSIAN_RADIUS, gaussian)
+    _loops.gaussian_patches(noisy, guide, _patch_means(variance, GAUSSIAN), STEP, GAUSSIAN_RADIUS, gaussian)
     of_patches = _patch_means(variance, SPECTRAL)
     _loops.spectral_patches(noisy, None, guide, of_patches, THRESHOLD, STEP, SPECTRAL_RADIUS, threshold)
     pilot = (gaussian + threshold) / 2
     _loops.spectral_patches(noisy, pilot, _guide(pilot, unit), of_patches, 0.0, STEP, SPECTRAL_RADIUS, wiener)
-    return np.stack([lattice.signal(image) for image in (gaussian, threshold, wiener)])
+    return np.stack([lattice.signal(image) for image in (threshold, wiener)])
 
 
 def _guide(image: np.ndarray, unit: float) -> np.ndarray:
