@@ -30,7 +30,8 @@ GAUSSIAN_RADIUS, SPECTRAL_RADIUS = 14, 19  # pixels around a reference patch tha
 THRESHOLD = 2.7  # in noise levels
 SPARE = 8  # columns to the right of the image that the loops may read
 DELTA = 0.1  # step of the differences, in noise levels
-NAMES = ("patches, threshold", "patches, wiener")
+NAMES = ("patches",)
+JUMPS = 1.0
 
 
 def takes_patches(graph: Graph) -> bool:
@@ -52,7 +53,7 @@ def patches(observation: Observation) -> KnownDerivatives:
         moved = _estimates(lattice, observation.y + delta * probe, (1 + DELTA**2) * variance)
         derivatives[:, k] = (moved - values) / delta
     divergence = np.array([[block_sum(e * row) for e, row in zip(eps, rows, strict=True)] for rows in derivatives]).mean(axis=1)
-    return KnownDerivatives(NAMES, values, divergence, derivatives)
+    return KnownDerivatives(NAMES, values, divergence, derivatives, doubt=JUMPS * np.sqrt(len(values[0]) / len(eps)))
 
 
 def _estimates(lattice: Lattice, y: np.ndarray, variance: np.ndarray) -> np.ndarray:
@@ -66,7 +67,7 @@ def _estimates(lattice: Lattice, y: np.ndarray, variance: np.ndarray) -> np.ndar
     _loops.spectral_patches(noisy, None, guide, of_patches, THRESHOLD, STEP, SPECTRAL_RADIUS, threshold)
     pilot = (gaussian + threshold) / 2
     _loops.spectral_patches(noisy, pilot, _guide(pilot, unit), of_patches, 0.0, STEP, SPECTRAL_RADIUS, wiener)
-    return np.stack([lattice.signal(image) for image in (threshold, wiener)])
+    return np.stack([lattice.signal(image) for image in (wiener,)])
 
 
 def _guide(image: np.ndarray, unit: float) -> np.ndarray:
