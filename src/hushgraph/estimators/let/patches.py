@@ -1,15 +1,16 @@
 """Patches: estimates of an image from squares of pixels elsewhere that look alike. Only for graphs that are lattices.
 
-Groups of similar patches are denoised together, and a pixel becomes the weighted mean of its estimates. There are two columns:
+Groups of similar patches are denoised together, and a pixel becomes the weighted mean of its estimates, three times:
 
-    threshold   16 patches of 8 x 8: coefficients of cosines and Haar wavelets below 2.7 sigma are 0   (Dabov and others 2007)
-    wiener      the same coefficients times q^2 / (q^2 + sigma^2), where q are those of a pilot; patches are compared there
+    threshold   16 patches of 8 x 8: coefficients of cosines and Haar wavelets below 2.7 sigma are 0     (Dabov and others 2007)
+    gaussian    64 patches of 5 x 5, with a Gaussian model of the group: x - sigma^2 C^-1 (x - mean)      (Lebrun and others 2013)
+    wiener      the coefficients of `threshold` times q^2 / (q^2 + sigma^2); q are those of the mean of `threshold` and `gaussian`, where
+                patches are compared, too
 
-The pilot is the mean of `threshold` and of a Gaussian model of groups of 64 patches of 5 x 5, x - sigma^2 C^-1 (x - mean) (Lebrun, Buades
-and Morel 2013).
+The last one is the column. As columns of their own the first two add 0.02 dB, and noise to the choice.
 
-Their derivatives along the probes are finite differences of everything, the search for similar patches too: with the groups held fixed,
-the divergence is a tenth too small. The estimates jump where a group changes, so the step DELTA is not small. The signal with DELTA eps
+Its derivatives along the probes are finite differences of everything, the search for similar patches too: with the groups held fixed,
+the divergence is a tenth too small. The estimate jumps where a group changes, so the step DELTA is not small. The signal with DELTA eps
 added to it has noise of variance sigma^2 (1 + DELTA^2), and is denoised as such; without that the divergence is too large.
 """
 
@@ -29,9 +30,9 @@ STEP = 4  # pixels from one reference patch to the next
 GAUSSIAN_RADIUS, SPECTRAL_RADIUS = 14, 19  # pixels around a reference patch that are searched
 THRESHOLD = 2.7  # in noise levels
 SPARE = 8  # columns to the right of the image that the loops may read
+FARTHEST = 1e15  # noise levels, so that squares are numbers in single precision
 DELTA = 0.1  # step of the differences, in noise levels
-NAMES = ("patches",)
-JUMPS = 1.0
+JUMPS = 1.0  # standard error of the divergence from one probe, over the root of n; 0.4 to 0.8 on photographs
 
 
 def takes_patches(graph: Graph) -> bool:
@@ -41,25 +42,27 @@ def takes_patches(graph: Graph) -> bool:
 
 
 def patches(observation: Observation) -> KnownDerivatives:
-    """Return the two columns of an image; of other graphs, no columns."""
-    eps, lattice = observation.filters.probes.eps, lattice_of(observation.graph)
+    """Return the column of an image; of other graphs, and where numbers are too large or too small for it, a column of zeros."""
+    y, eps, lattice = observation.y, observation.filters.probes.eps, lattice_of(observation.graph)
+    nothing = KnownDerivatives(("patches",), np.zeros((1, len(y))), np.zeros(1), np.zeros((1, *eps.shape)))
     if lattice is None or min(lattice.shape) < LEAST_SIDE:
-        return KnownDerivatives((), np.empty((0, len(observation.y))), np.empty(0), np.empty((0, *eps.shape)))
-    variance = lattice.image(observation.node_variance * observation.noise.variance)
-    values = _estimates(lattice, observation.y, variance)
-    derivatives, delta = np.empty((len(values), *eps.shape)), DELTA * observation.sigma
+        return nothing
+    variance, delta = lattice.image(observation.node_variance * observation.noise.variance), DELTA * observation.sigma
+    value, derivatives = _estimate(lattice, y, variance), np.empty((1, *eps.shape))
     for k, probe in enumerate(eps):
         reached((k + 1) / (len(eps) + 1), "patches")
-        moved = _estimates(lattice, observation.y + delta * probe, (1 + DELTA**2) * variance)
-        derivatives[:, k] = (moved - values) / delta
-    divergence = np.array([[block_sum(e * row) for e, row in zip(eps, rows, strict=True)] for rows in derivatives]).mean(axis=1)
-    return KnownDerivatives(NAMES, values, divergence, derivatives, doubt=JUMPS * np.sqrt(len(values[0]) / len(eps)))
+        derivatives[0, k] = (_estimate(lattice, y + delta * probe, (1 + DELTA**2) * variance) - value) / delta
+    if not np.all(np.isfinite(value)) or not np.all(np.isfinite(derivatives)):  # squares of values or of sigma beyond all numbers
+        return nothing
+    divergence = np.mean([block_sum(probe * row) for probe, row in zip(eps, derivatives[0], strict=True)])
+    doubt = JUMPS * np.sqrt(len(y) / len(eps))
+    return KnownDerivatives(("patches",), value[None], divergence[None], derivatives, doubt=doubt)
 
 
-def _estimates(lattice: Lattice, y: np.ndarray, variance: np.ndarray) -> np.ndarray:
-    """Return both estimates of a signal, (2, n). `variance` is that of the noise of each pixel."""
-    noisy = lattice.image(y)
-    unit = float(np.sqrt(variance.mean()))
+def _estimate(lattice: Lattice, y: np.ndarray, variance: np.ndarray) -> np.ndarray:
+    """Return the estimate of a signal. `variance` is that of the noise of each pixel."""
+    level = float(block_sum(y)) / len(y)
+    noisy, unit = lattice.image(y - level), float(np.sqrt(variance.mean()))
     guide = _guide(noisy, unit)
     gaussian, threshold, wiener = np.empty((3, *noisy.shape))
     _loops.gaussian_patches(noisy, guide, _patch_means(variance, GAUSSIAN), STEP, GAUSSIAN_RADIUS, gaussian)
@@ -67,13 +70,14 @@ def _estimates(lattice: Lattice, y: np.ndarray, variance: np.ndarray) -> np.ndar
     _loops.spectral_patches(noisy, None, guide, of_patches, THRESHOLD, STEP, SPECTRAL_RADIUS, threshold)
     pilot = (gaussian + threshold) / 2
     _loops.spectral_patches(noisy, pilot, _guide(pilot, unit), of_patches, 0.0, STEP, SPECTRAL_RADIUS, wiener)
-    return np.stack([lattice.signal(image) for image in (wiener,)])
+    return level + lattice.signal(wiener)
 
 
 def _guide(image: np.ndarray, unit: float) -> np.ndarray:
     """Return the image that patches are compared on, in noise levels and single precision."""
     guide = np.zeros((image.shape[0], image.shape[1] + SPARE), dtype=np.float32)
-    guide[:, : image.shape[1]] = image / unit
+    with np.errstate(over="ignore"):
+        guide[:, : image.shape[1]] = np.clip(image / unit, -FARTHEST, FARTHEST)
     return guide
 
 
