@@ -13,7 +13,7 @@ from hushgraph.estimators.let.columns import Columns
 from hushgraph.estimators.let.combination import combine
 from hushgraph.estimators.let.filters import Filters
 from hushgraph.estimators.let.observation import Observation
-from hushgraph.estimators.let.patches import DELTA, patches, takes_patches
+from hushgraph.estimators.let.patches import DELTA, similar_patches, takes_patches
 from hushgraph.wavelets.noise import Noise
 
 
@@ -56,7 +56,7 @@ def test_only_images_of_some_size_have_patches(graph, expected):
     noisy = np.random.default_rng(0).normal(5, 1, graph.n)
     sets = hg.denoise(graph, noisy, sigma=1.0).details["sets"]
     assert IMAGE_SETS.keys() <= sets.keys() if expected else IMAGE_SETS.keys().isdisjoint(sets)
-    assert patches(observed(graph, 0.0, 1.0)).values.any() == expected
+    assert similar_patches(observed(graph, 0.0, 1.0)).values.any() == expected
 
 
 @pytest.mark.parametrize("options", [{"method": "let"}, {"method": "sgwt_sure"}])
@@ -79,10 +79,10 @@ def test_derivatives_are_finite_differences(per_node):
     graph, clean = hg.datasets.grid(24, 20), picture(24, 20)
     sigma = 1 + np.random.default_rng(1).random(graph.n) if per_node else 1.5
     seen = observed(graph, clean, sigma)
-    columns, louder = patches(seen), Noise.of(np.sqrt(1 + DELTA**2) * sigma)
+    columns, louder = similar_patches(seen), Noise.of(np.sqrt(1 + DELTA**2) * sigma)
     for eps, row in zip(seen.filters.probes.eps, columns.derivatives[0], strict=True):
         step = DELTA * seen.sigma
-        ahead = patches(replace(seen, y=seen.y + step * eps, noise=louder)).values[0]
+        ahead = similar_patches(replace(seen, y=seen.y + step * eps, noise=louder)).values[0]
         np.testing.assert_allclose(row, (ahead - columns.values[0]) / step, atol=1e-9)
     samples = [eps @ row for eps, row in zip(seen.filters.probes.eps, columns.derivatives[0], strict=True)]
     assert columns.divergence[0] == pytest.approx(np.mean(samples))
@@ -98,7 +98,7 @@ def test_divergence_is_the_covariance_with_the_noise(per_node):
     pairs = []
     for seed in range(40):
         seen = observed(graph, clean, sigma, seed=seed)
-        columns = patches(seen)
+        columns = similar_patches(seen)
         noise = seen.y - clean
         pairs.append((seen.noise.variance * columns.divergence[0], (columns.values[0] - clean) @ noise))
     claimed, actual = np.array(pairs).T
@@ -109,17 +109,17 @@ def test_divergence_is_the_covariance_with_the_noise(per_node):
 
 def test_levels_and_units_do_not_matter():
     graph, clean = hg.datasets.grid(24, 32), picture(24, 32)
-    plain = patches(observed(graph, clean, 2.0)).values[0]
-    np.testing.assert_allclose(patches(observed(graph, clean + 1e6, 2.0)).values[0] - 1e6, plain, atol=1e-6)
+    plain = similar_patches(observed(graph, clean, 2.0)).values[0]
+    np.testing.assert_allclose(similar_patches(observed(graph, clean + 1e6, 2.0)).values[0] - 1e6, plain, atol=1e-6)
     for unit in (2.0**-40, 2.0**50):
-        np.testing.assert_array_equal(patches(observed(graph, unit * clean, unit * 2.0)).values[0], unit * plain)
+        np.testing.assert_array_equal(similar_patches(observed(graph, unit * clean, unit * 2.0)).values[0], unit * plain)
 
 
 @pytest.mark.parametrize("sigma", [1e-70, 1e-20, 1e70])
 @pytest.mark.parametrize("size", [0.0, 1.0, 1e20, 1e70])
 def test_extreme_numbers_do_no_harm(size, sigma):
     graph = hg.datasets.grid(20, 26)
-    columns = patches(observed(graph, size * picture(20, 26), sigma))
+    columns = similar_patches(observed(graph, size * picture(20, 26), sigma))
     assert np.all(np.isfinite(columns.values))
     assert np.all(np.isfinite(columns.divergence))
 
@@ -129,7 +129,7 @@ def test_order_of_nodes_does_not_matter():
     numbers = np.random.default_rng(3).permutation(graph.n)
     seen = observed(graph, clean, 2.0)
     mixed = replace(observed(graph.subgraph(numbers), clean[numbers], 2.0), y=seen.y[numbers])
-    np.testing.assert_array_equal(patches(mixed).values[0], patches(seen).values[0][numbers])
+    np.testing.assert_array_equal(similar_patches(mixed).values[0], similar_patches(seen).values[0][numbers])
 
 
 def test_noisy_half_of_an_image_is_smoothed_more():

@@ -36,7 +36,7 @@ from hushgraph.estimators.let.filters import HEAT, SMOOTHERS, Filters, Parts
 from hushgraph.estimators.let.gating import Gate, add_shrunken_derivative, shrunken
 from hushgraph.estimators.let.local_regression import local_regressions
 from hushgraph.estimators.let.observation import Observation
-from hushgraph.estimators.let.patches import patches
+from hushgraph.estimators.let.patches import similar_patches
 from hushgraph.graphs import Graph, block_partition, depth_first_order
 from hushgraph.wavelets import SIZES, BlockMixture, apply_thresholds, block_jacobian, block_mixture, sure_betas
 
@@ -386,5 +386,5 @@ GROUPS: dict[Group, Callable[[Observation], Candidates]] = {
     "dfs": dfs,
     "tv": tv,
     "local": local_regressions,
-    "patches": patches,
+    "patches": similar_patches,
 }

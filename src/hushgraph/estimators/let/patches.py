@@ -41,7 +41,7 @@ def takes_patches(graph: Graph) -> bool:
     return lattice is not None and min(lattice.shape) >= LEAST_SIDE
 
 
-def patches(observation: Observation) -> KnownDerivatives:
+def similar_patches(observation: Observation) -> KnownDerivatives:
     """Return the column of an image; of other graphs, and where numbers are too large or too small for it, a column of zeros."""
     y, eps, lattice = observation.y, observation.filters.probes.eps, lattice_of(observation.graph)
     nothing = KnownDerivatives(("patches",), np.zeros((1, len(y))), np.zeros(1), np.zeros((1, *eps.shape)))
