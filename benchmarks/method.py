@@ -55,7 +55,7 @@ def graphs():
     """(name, graph)."""
     yield "complete", hg.Graph.from_edges(np.array(list(combinations(range(300), 2))), n=300)
     yield "triangular lattice, 100 x 100", lattice(100, 100)
-    yield "image, 100 x 100, 8 neighbours", hg.Graph.from_image((100, 100), neighbours=8)
+    yield "image, 100 x 100, 8 neighbours", hg.Graph.from_image((100, 100), neighbours=8, diagonal_weight=1)
     yield "Delaunay mesh of random points", mesh(10_000)
     yield "random geometric", hg.datasets.random_geometric(5000)
     yield "generated city", hg.datasets.city(5000)

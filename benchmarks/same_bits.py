@@ -209,7 +209,7 @@ def graphs(note: Record, hg) -> None:
         "random_geometric, radius": lambda: hg.datasets.random_geometric(600, radius=0.08, seed=2),
         "weighted": lambda: weighted_graph(hg),
         "image of 4": lambda: hg.Graph.from_image((12, 17), neighbours=4),
-        "image of 8": lambda: hg.Graph.from_image((12, 17), neighbours=8),
+        "image of 8": lambda: hg.Graph.from_image((12, 17), neighbours=8, diagonal_weight=1),
         "mesh": lambda: hg.Graph.from_mesh(noise(30, 3), np.random.default_rng(1).permutation(90).reshape(30, 3) % 30),
         "subgraph": lambda: hg.datasets.city(800).subgraph(np.arange(700)[::-3]),
         "product": lambda: hg.datasets.grid(9, 7).product(hg.datasets.path(5, weight=0.25)),

@@ -2,7 +2,7 @@
 An image
 ========
 
-The pixels of an image are a graph: each is joined to the eight around it. The photograph of Grace Hopper comes with matplotlib (from
+The pixels of an image are a graph: each is joined to the four beside it. The photograph of Grace Hopper comes with matplotlib (from
 Wikimedia Commons, File:Grace_Hopper.jpg), and 200 x 200 pixels of it make 40,000 nodes.
 """
 
@@ -17,7 +17,7 @@ with get_sample_data("grace_hopper.jpg") as file:
     colours = plt.imread(file, format="jpg").astype(float)
 clean = colours[40:240, 165:365] @ [0.299, 0.587, 0.114]  # grey, from 0 to 255
 
-graph = hg.Graph.from_image(clean.shape, neighbours=8)
+graph = hg.Graph.from_image(clean.shape, neighbours=4)
 sigma = 20.0
 noisy = clean + np.random.default_rng(0).normal(0, sigma, clean.shape)
 

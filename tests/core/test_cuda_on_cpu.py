@@ -62,7 +62,7 @@ GRAPHS = {
     "streets": lambda: streets(None),
     "weighted": lambda: streets(WEIGHTS[-1]),
     "hub": hub,
-    "image": lambda: hg.Graph.from_image((9, 11), neighbours=8),  # two quads a row
+    "image": lambda: hg.Graph.from_image((9, 11), neighbours=8, diagonal_weight=1),  # two quads a row
     "one node": lambda: hg.datasets.path(1),
     "no node": lambda: hg.Graph.from_edges(np.empty((0, 2), dtype=int), n=0),
 }

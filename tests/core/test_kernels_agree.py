@@ -377,7 +377,7 @@ def test_python_threads_may_share_a_graph_that_knows_nothing_yet():
     x = signal_on(graph)
     expected = hg.analyze(hg.chebyshev_frame(hg.datasets.grid(60, 70)), x), hg.denoise(hg.datasets.grid(60, 70), x, sigma=1.0)
     for _ in range(5):
-        fresh = Graph.from_scipy(graph.adjacency)
+        fresh = Graph.from_scipy(graph.adjacency, coords=graph.coords)
         bands, other, result = together(
             lambda fresh=fresh: hg.analyze(hg.chebyshev_frame(fresh), x),
             lambda fresh=fresh: hg.analyze(hg.chebyshev_frame(fresh), 2 * x),

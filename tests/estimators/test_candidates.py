@@ -24,9 +24,8 @@ GRAPHS = {
     "two grids": lambda: two_grids(),
     "weighted": lambda: weighted_city(),
 }
-DIFFERENTIABLE = [
-    group for group in GROUPS if group != "levels"
-]  # the divergence of levels is that of a large step: test_level_sets.py
+# The divergence of levels is that of a large step (test_level_sets.py); patches are for images (test_patches.py).
+DIFFERENTIABLE = [group for group in GROUPS if group not in ("levels", "patches")]
 TUNED = ("betas", "blocks")  # their thresholds are data values: at the kink of one coefficient
 # The wrong divergence of the control over the right one; 1.1 for the other groups.
 WRONG = {"constant": 3.0, "bands": 1.2, "gated": 1.2, "betas": 1.2, "tv": 1.2, "local": 2.0}

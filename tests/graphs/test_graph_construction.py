@@ -340,7 +340,13 @@ def test_image_joins_exactly_the_neighbouring_pixels(rows, columns, neighbours):
     y, x = np.divmod(np.arange(rows * columns), columns)
     down, right = np.abs(y[:, None] - y), np.abs(x[:, None] - x)
     near = down + right == 1 if neighbours == 4 else np.maximum(down, right) == 1
-    np.testing.assert_array_equal(dense(graph), near)
+    np.testing.assert_array_equal(dense(graph), np.where(down * right == 1, 0.25, 1.0) * near)
+
+
+def test_diagonals_of_an_image_have_the_weight_that_is_asked_for():
+    assert weight_of(Graph.from_image((3, 3), diagonal_weight=0.7), 0, 4) == 0.7
+    assert weight_of(Graph.from_image((3, 3), diagonal_weight=0.7), 0, 1) == 1.0
+    np.testing.assert_array_equal(Graph.from_image((3, 3), diagonal_weight=1).adjacency.data, 1.0)
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (1, 9), (9, 1), (2, 2), (5, 8)])
@@ -357,7 +363,13 @@ def test_image_lies_in_the_plane_as_it_is_seen():
 
 
 @pytest.mark.parametrize(
-    ("shape", "options", "text"), [((3,), {}, "shape must be"), ((0, 3), {}, "shape must be"), ((2, 2), {"neighbours": 6}, "4, 8")]
+    ("shape", "options", "text"),
+    [
+        ((3,), {}, "shape must be"),
+        ((0, 3), {}, "shape must be"),
+        ((2, 2), {"neighbours": 6}, "4, 8"),
+        ((2, 2), {"diagonal_weight": 0}, "diagonal_weight must be positive"),
+    ],
 )
 def test_bad_images_are_refused_with_a_reason(shape, options, text):
     with pytest.raises(ValueError, match=text):
@@ -641,7 +653,7 @@ SHARP = {
     "complete beside isolated nodes": (lambda: Graph.from_edges(np.argwhere(np.triu(np.ones((90, 90)), 1)), n=1200), 90.0, 1.0001),
     "triangular lattice": (lambda: triangular_lattice(60, 50), 9.0, 1.0001),
     "weighted triangular lattice": (lambda: Graph.from_scipy(0.3 * triangular_lattice(60, 50).adjacency), 2.7, 1.0001),
-    "image": (lambda: Graph.from_image((50, 60), neighbours=8), 12.0, 13 / 12 * 1.0001),
+    "image": (lambda: Graph.from_image((50, 60), neighbours=8, diagonal_weight=1), 12.0, 13 / 12 * 1.0001),
 }
 
 

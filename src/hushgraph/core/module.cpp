@@ -28,6 +28,7 @@ void bind_layout(nb::module_& m);
 void bind_messages(nb::module_& m);
 void bind_nearest(nb::module_& m);
 void bind_partitions(nb::module_& m);
+void bind_patches(nb::module_& m);
 void bind_recurrence(nb::module_& m);
 void bind_shrinkage(nb::module_& m);
 void bind_smoothing(nb::module_& m);
@@ -58,6 +59,7 @@ NB_MODULE(_loops, m) {
     bind_messages(m);
     bind_nearest(m);
     bind_partitions(m);
+    bind_patches(m);
     bind_recurrence(m);
     bind_shrinkage(m);
     bind_smoothing(m);

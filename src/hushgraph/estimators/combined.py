@@ -23,6 +23,7 @@ from hushgraph.estimators.let.combination import Combination, Sets, alone, combi
 from hushgraph.estimators.let.filters import Filters
 from hushgraph.estimators.let.fitted_filter import Filtered
 from hushgraph.estimators.let.observation import Observation
+from hushgraph.estimators.let.patches import takes_patches
 from hushgraph.estimators.let.second_stage import refine
 from hushgraph.estimators.problem import Problem
 from hushgraph.estimators.risk import Assessed, Estimate, ProbeUse, average, with_risk
@@ -55,6 +56,7 @@ AUTO_SETS: Sets = {
     "levels": SMALL_SETS["levels"],
     **FILTER_SET,
 }
+IMAGE_SETS: Sets = {"patches": ("constant", "patches"), "let, patches": (*LET_SETS["let"], "patches")}  # besides the others
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,15 @@ class Plan:
         return FILTER if FILTER in self.sets else None
 
     @classmethod
-    def of(cls, n: int, settings: Settings, *, device: bool = False) -> Plan:
+    def of(cls, graph: Graph, settings: Settings, *, device: bool = False) -> Plan:
+        """Return the plan for a graph: by its size, and with patches for an image."""
+        plan = cls._by_size(graph.n, settings, device=device)
+        if settings.method != "auto" or settings.groups is not None or device or graph.n < SMALL_GRAPH or not takes_patches(graph):
+            return plan
+        return replace(plan, sets={**plan.sets, **IMAGE_SETS}, why=f"{plan.why}, and patches of an image")
+
+    @classmethod
+    def _by_size(cls, n: int, settings: Settings, *, device: bool) -> Plan:
         """Return the plan for a graph of n nodes."""
         method, wish = settings.method, settings.refine
         if method in SINGLE:
@@ -114,7 +124,7 @@ def _denoise_signal(
     graph: Graph, filters: Filters, y: np.ndarray, noise: Noise, settings: Settings, timings: dict[str, float]
 ) -> Assessed:
     """Return the combination; with `auto` and values that cannot be negative, averaged with counts where these are good."""
-    plan = Plan.of(graph.n, settings, device=on_device(y))
+    plan = Plan.of(graph, settings, device=on_device(y))
     wants_counts = settings.method == "auto" and settings.nonnegative
     obstacle = _obstacle_to_counts(graph, y, settings) if wants_counts else None
     with between(0.0, COMBINATION_TIME if wants_counts and obstacle is None else 1.0):

@@ -56,6 +56,10 @@ from .labels import (
     node_names as node_names,
     pandas_module as pandas_module,
 )
+from .lattice import (
+    Lattice as Lattice,
+    lattice_of as lattice_of,
+)
 from .noisy import (
     Noisy as Noisy,
     refuse_release as refuse_release,

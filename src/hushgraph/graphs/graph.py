@@ -381,8 +381,10 @@ class Graph:
         )
 
     @classmethod
-    def from_image(cls, shape: tuple[int, int], *, neighbours: int = 8) -> Graph:
+    def from_image(cls, shape: tuple[int, int], *, neighbours: int = 8, diagonal_weight: float = 0.25) -> Graph:
         """Return the graph of the pixels of an image, in row-major order, each joined to its 4 or 8 neighbours.
+
+        On photographs 4 neighbours are better than 8, and faster. Of 8 neighbours, light diagonals are better than heavy ones.
 
         Parameters
         ----------
@@ -390,6 +392,8 @@ class Graph:
             Number of rows and of columns.
         neighbours : {4, 8}
             With 8, pixels are also joined along the diagonals.
+        diagonal_weight : float
+            Weight of the edges along the diagonals, above 0; the others have weight 1. It has no effect with 4 neighbours.
 
         Returns
         -------
@@ -409,13 +413,17 @@ class Graph:
         steps = {4: [(0, 1), (1, 0)], 8: [(0, 1), (1, 0), (1, 1), (1, -1)]}[choose("neighbours", neighbours, (4, 8))]
         rows, columns = map(int, sides)
         number = np.arange(rows * columns).reshape(rows, columns)
-        pairs = [np.empty((0, 2), dtype=np.int64)]
+        weight = checked_number("diagonal_weight", diagonal_weight, "positive", above=0)
+        pairs, weights = [np.empty((0, 2), dtype=np.int64)], [np.empty(0)]
         for down, right in steps:
             first = number[: rows - down, max(0, -right) : columns - max(0, right)]
             second = number[down:, max(0, right) : columns + min(0, right)]
             pairs.append(np.stack([first.ravel(), second.ravel()], axis=1))
+            weights.append(np.full(first.size, weight if down and right else 1.0))
         y, x = np.divmod(number.ravel(), columns)
-        return cls.from_edges(np.concatenate(pairs), n=rows * columns, coords=np.stack([x, -y], axis=1))
+        return cls.from_edges(
+            np.concatenate(pairs), n=rows * columns, weights=np.concatenate(weights), coords=np.stack([x, -y], axis=1)
+        )
 
     @classmethod
     def from_mesh(cls, vertices: Any, faces: Any) -> Graph:

@@ -109,7 +109,7 @@ def _experts(
     """Return the estimates that use a prediction, as far as there is one."""
     graph, noise, experts = problem.graph, problem.noise, []
     if settings.about.family == "combined":
-        plan = Plan.of(graph.n, settings)
+        plan = Plan.of(graph, settings)
         probes: dict[str, Any] = {"n_probes": settings.n_probes, "law": settings.law, "seed": settings.seed, "like": y}
         if linear.n_terms:
             local = replace(plan, sets={name: (*groups, "local") for name, groups in plan.sets.items()})

@@ -17,6 +17,7 @@ sum_k a_k J_k eps; standard errors follow from that. With h_t(x) = x (1 - t^2 / 
     levels       posterior means of fields with few levels          see `level_sets.py`
     local        local regression on what guides predict            see `local_regression.py`
     filter       one filter, fitted by maximum likelihood           its trace, see `fitted_filter.py`
+    patches      similar patches of an image, together              finite differences, see `patches.py`
 """
 
 from __future__ import annotations
@@ -39,11 +40,25 @@ from hushgraph.estimators.let.gating import Gate, add_shrunken_derivative, shrun
 from hushgraph.estimators.let.level_sets import levels
 from hushgraph.estimators.let.local_regression import local_regressions
 from hushgraph.estimators.let.observation import TV_PENALTIES, Observation
+from hushgraph.estimators.let.patches import similar_patches
 from hushgraph.graphs import Graph, block_partition, depth_first_order
 from hushgraph.wavelets import SIZES, BlockMixture, apply_thresholds, block_jacobian, block_mixture, sure_betas
 
 Group = Literal[
-    "constant", "heat", "heat_bands", "bands", "gated", "spikes", "betas", "blocks", "dfs", "tv", "levels", "local", "filter"
+    "constant",
+    "heat",
+    "heat_bands",
+    "bands",
+    "gated",
+    "spikes",
+    "betas",
+    "blocks",
+    "dfs",
+    "tv",
+    "levels",
+    "local",
+    "filter",
+    "patches",
 ]
 GATE_THRESHOLDS = (0.0, 2.5)  # thresholds, in local noise levels
 SPIKE_THRESHOLDS = (2.0, 3.0, 4.0)
@@ -338,4 +353,5 @@ GROUPS: dict[Group, Callable[[Observation], Candidates]] = {
     "levels": levels,
     "local": local_regressions,
     "filter": Filtered.of,
+    "patches": similar_patches,
 }

@@ -62,6 +62,8 @@ class Candidates(ABC):
         sum_i sigma_i^2 dF_k(i)/dy_i, in units of the variance when the noise has one size.
     tuned : (k,) array, optional
         Degrees of freedom spent on choosing thresholds by SURE, on top of the divergence at fixed ones.
+    doubt : (k,) array, optional
+        Standard error of the divergence, where few probes leave a large one. Sets of candidates are charged for it when they are compared.
     chosen : dict, optional
         What SURE chose inside the columns: thresholds and the like.
     """
@@ -70,6 +72,7 @@ class Candidates(ABC):
     values: np.ndarray = field(repr=False)
     divergence: np.ndarray
     tuned: np.ndarray | float = field(default=0.0, kw_only=True)
+    doubt: np.ndarray | float = field(default=0.0, kw_only=True)
     chosen: dict[str, np.ndarray] = field(default_factory=dict, repr=False, kw_only=True)
 
     @abstractmethod
@@ -112,6 +115,11 @@ class Columns:
     def tuned(self) -> np.ndarray:
         """Degrees of freedom that choosing thresholds by SURE costs each column."""
         return np.concatenate([np.broadcast_to(group.tuned, len(group.names)) for group in self.groups.values()])
+
+    @cached_property
+    def doubt(self) -> np.ndarray:
+        """The standard error of each divergence, as far as sets are charged for it."""
+        return np.concatenate([np.broadcast_to(group.doubt, len(group.names)) for group in self.groups.values()])
 
     @cached_property
     def places(self) -> dict[str, np.ndarray]:

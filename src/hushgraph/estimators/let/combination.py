@@ -60,6 +60,8 @@ class LetProblem:
         tr(Sigma), the sum of the variances of the noise.
     n : int
         Number of nodes.
+    doubt : (k,) array, optional
+        As `Columns` has it.
     """
 
     products: np.ndarray
@@ -69,13 +71,14 @@ class LetProblem:
     variance: float
     noise_total: float
     n: int
+    doubt: np.ndarray | float = 0.0
 
     @classmethod
     def of(cls, columns: Columns, observation: Observation) -> LetProblem:
         """Return the sums of one signal's columns."""
         noise, n = observation.noise, observation.graph.n
         products = columns.products(observation.y)
-        return cls(products, columns.divergence, columns.tuned, columns.places, noise.variance, noise.total(n), n)
+        return cls(products, columns.divergence, columns.tuned, columns.places, noise.variance, noise.total(n), n, columns.doubt)
 
     @property
     def typical_variance(self) -> float:
@@ -85,17 +88,18 @@ class LetProblem:
 
 @dataclass(frozen=True, eq=False)
 class Fits:
-    """For each set of candidates: weights (m, k), SURE and its optimism; for each column: SURE of its best multiple."""
+    """For each set of candidates: weights (m, k), SURE, its optimism and its doubt; for each column: SURE of its best multiple."""
 
     sets: Sets
     weights: np.ndarray
     sure: np.ndarray
     optimism: np.ndarray
     alone: np.ndarray
+    doubt: np.ndarray | float = 0.0
 
     def shares(self, typical_variance: float) -> np.ndarray:
         """Return the part of each set in the average, by corrected risks."""
-        score = self.sure + self.optimism + 2 * (CAUTION - FREEDOM) * typical_variance * (self.weights > 0).sum(axis=1)
+        score = self.sure + self.optimism + self.doubt + 2 * (CAUTION - FREEDOM) * typical_variance * (self.weights > 0).sum(axis=1)
         shares = np.exp(-(score - score.min()) / (4 * typical_variance))
         shares = np.where(shares > SMALLEST_SHARE, shares, 0.0)
         return shares / shares.sum()
@@ -234,7 +238,8 @@ def fit(problem: LetProblem, sets: Sets, *, largest: float = LARGEST_WEIGHT) -> 
     tuned = 2 * typical * weights @ problem.tuned  # in the fit already, and no part of SURE
     sure -= tuned
     optimism = tuned + 2 * FREEDOM * typical * (weights > 0).sum(axis=1)
-    return Fits(sets, weights, sure, optimism, constant - np.where(is_used, np.maximum(target, 0.0), 0.0) ** 2)
+    doubt = 2 * typical * (weights * problem.doubt).sum(axis=1)
+    return Fits(sets, weights, sure, optimism, constant - np.where(is_used, np.maximum(target, 0.0), 0.0) ** 2, doubt)
 
 
 def bounded_minimum(gram: np.ndarray, target: np.ndarray, most: Any, *, ridge: float = RIDGE) -> np.ndarray:
