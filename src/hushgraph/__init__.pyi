@@ -49,6 +49,7 @@ from .graphs import (
 )
 from .plotting import (
     plot_error as plot_error,
+    plot_filter as plot_filter,
     plot_frame as plot_frame,
     plot_graph_signal as plot_graph_signal,
     plot_maps as plot_maps,

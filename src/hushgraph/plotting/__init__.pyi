@@ -1,3 +1,6 @@
+from .fitted_filter import (
+    plot_filter as plot_filter,
+)
 from .frames import (
     plot_frame as plot_frame,
     plot_partition as plot_partition,
@@ -36,5 +39,6 @@ __all__ = [
     "plot_frame",
     "plot_scales",
     "plot_sure",
+    "plot_filter",
     "write_report",
 ]

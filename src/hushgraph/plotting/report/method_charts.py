@@ -23,6 +23,7 @@ from hushgraph.wavelets import (
 )
 
 _POINTS = 160  # of a curve
+_NOTABLE = 0.2  # weight from which the fitted filter is drawn
 _MAX_CANDIDATES = 12  # rows of the table of weights
 _MAX_NODES = 2_000_000  # with more nodes a report with maps is too large to open, and the curves are not worth their time
 
@@ -37,8 +38,10 @@ def method_sections(graph: Graph, noisy: np.ndarray, result: Denoised) -> str:
     tables = ""
     if "sets" in details and "weights" in details:
         title = "How the estimate without guides was combined" if "experts" in result.details else "How the estimates were combined"
-        tables = _combination_section(title, details, float(np.sum(result.risk_se)), result.n_values)
-    if np.isnan(noisy).any() or graph.n > _MAX_NODES:
+        if len(details["weights"]) > 1:
+            tables = _combination_section(title, details, float(np.sum(result.risk_se)), result.n_values)
+        tables += _filter_section(details)
+    if result.method == "filter" or np.isnan(noisy).any() or graph.n > _MAX_NODES:
         return tables
     lines = paper_threshold_lines(graph, noisy, result.sigma)
     return tables + _curve_section("What thresholds alone would leave", lines, _PAPER_CURVES)
@@ -115,6 +118,21 @@ def _curve_section(title: str, lines: list[Line], caption: str) -> str:
         lines, x_title="threshold / σ", y_title="estimated risk per node", top=top, name="Estimated risk of each scale by threshold"
     )
     return f'<section><h2>{title}</h2><div class="beside"><figure>{chart}</figure><p class="quiet">{caption}</p></div></section>'
+
+
+def _filter_section(details: dict[str, Any]) -> str:
+    """Return the response of the fitted filter; empty where it has little weight."""
+    if "filter" not in details or details["weights"].get("filter", 0.0) < _NOTABLE:
+        return ""
+    x, h = np.sqrt(details["filter"]["eigenvalues"]), details["filter"]["response"]
+    half = int(np.argmin(np.abs(h - 0.5)))
+    line = Line("share kept", x[::4], h[::4], (float(x[half]), float(h[half])))
+    chart = line_chart([line], x_title="√ eigenvalue", y_title="share kept", top=1.1, name="Response of the fitted filter")
+    caption = (
+        "What the fitted filter keeps of slow variation (left) and of fast variation (right) over the graph. Its shape was fitted to the "
+        f"noisy signal by maximum likelihood; it has {details['filter']['degrees_of_freedom']:,.0f} degrees of freedom. The dot is where half is kept."
+    )
+    return f'<section><h2>The fitted filter</h2><div class="beside"><figure>{chart}</figure><p class="quiet">{caption}</p></div></section>'
 
 
 def _combination_section(title: str, details: dict[str, Any], risk_se: float, n: int) -> str:

@@ -1,0 +1,101 @@
+"""The figure of a fitted filter: the spectrum of the noisy signal with the fitted one, and the filter below."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hushgraph._errors import InputError
+from hushgraph.estimators import Denoised
+from hushgraph.plotting.style import COLOURS, INK, QUIET, figure_style, pyplot
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_LEAST_EIGENVALUES = 4.0  # in a bin that is drawn
+
+
+def plot_filter(result: Denoised, *, signal: int = 0, title: str | None = None) -> Figure:
+    """Draw the filter that was fitted to a signal, and the spectrum that it was fitted to.
+
+    The upper panel has the mean energy of the noisy signal at the eigenvalues of the Laplacian, in units of the noise variance. Noise
+    alone is at 1. The line is the fitted spectrum of signal and noise. The lower panel has the filter: the share of each
+    eigenvector that is kept.
+
+    Parameters
+    ----------
+    result : Denoised
+        A result of `denoise` with method "filter" or "auto".
+    signal : int
+        Which signal, where several were denoised.
+    title : str, optional
+        Title of the figure.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The figure.
+
+    Raises
+    ------
+    InputError
+        If no filter was fitted.
+
+    Examples
+    --------
+    >>> import numpy as np, hushgraph as hg
+    >>> graph = hg.datasets.city(500)
+    >>> noisy = hg.smooth_signal(graph) + np.random.default_rng(0).normal(0, 1, graph.n)
+    >>> figure = plot_filter(hg.denoise(graph, noisy, sigma=1, method="filter"))  # doctest: +SKIP
+    """
+    account = fitted_filter_of(result, signal)
+    if account is None:
+        expected = "of method 'filter' or 'auto', which fit a filter"
+        raise InputError.about(argument="result", expected=expected, got=f"method {result.method!r} without one")
+    x, h = account["eigenvalues"][1:], account["response"][1:]
+    places, energy = dots(account["energies"])
+    with figure_style():
+        figure, (above, below) = pyplot().subplots(2, 1, figsize=(5.2, 4.6), layout="constrained", sharex=True)
+        above.plot(places, energy, "o", ms=3.5, color=QUIET, label="noisy signal")
+        above.plot(x, 1 / np.maximum(1 - h, 1e-9), color=COLOURS[0], lw=1.8, label="fitted")
+        above.axhline(1.0, color=INK, lw=0.8, ls=":", label="noise alone")
+        largest = max(float(energy.max(initial=1.0)), 2.0)
+        above.set(xscale="log", yscale="log", ylim=(0.3, 3 * largest), xlim=(max(float(places[0]) / 2, float(x[0])), float(x[-1])))
+        above.set_ylabel("energy per eigenvalue\nover noise variance", fontsize=9)
+        above.legend(frameon=False, fontsize=8)
+        below.plot(x, h, color=COLOURS[0], lw=1.8)
+        below.set(ylim=(-0.03, 1.05))
+        below.set_xlabel("eigenvalue of the Laplacian", fontsize=9)
+        below.set_ylabel("share kept", fontsize=9)
+        if title is not None:
+            figure.suptitle(title, x=0.01, ha="left", fontsize=12, fontweight="bold")
+    return figure
+
+
+def fitted_filter_of(result: Denoised, signal: int = 0) -> dict[str, Any] | None:
+    """Return the account of the filter that was fitted to a signal, or None where there is none."""
+    details = result.details.get("combination", result.details)
+    details = details[signal] if isinstance(details, list) else details
+    account = (details or {}).get("filter")
+    return account[signal] if isinstance(account, list) else account
+
+
+def dots(energies: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return eigenvalues and mean energies of few bins, each with some eigenvalues."""
+    x, energy, count = energies
+    target = max(_LEAST_EIGENVALUES, float(count.sum()) ** 0.5 / 4)
+    ends: list[int] = []
+    total = 0.0
+    for k, number in enumerate(count):
+        total += float(number)
+        wide = not ends or x[k] > 1.12 * x[ends[-1]]
+        if total >= target and wide:
+            ends.append(k)
+            total = 0.0
+    starts = np.array([0, *(end + 1 for end in ends[:-1])], dtype=np.int64) if ends else np.zeros(0, dtype=np.int64)
+    if not len(starts):
+        return np.array([x[-1]]), np.array([energy.sum() / max(count.sum(), 1e-300)])
+    last = ends[-1] + 1
+    sums = [np.add.reduceat(part[:last], starts) for part in (x * count, energy, count)]
+    return sums[0] / np.maximum(sums[2], 1e-300), sums[1] / np.maximum(sums[2], 1e-300)
