@@ -37,8 +37,6 @@ HEDGE = 0.2  # share of the combination where `counts` is used: never worse by m
 COMBINATION_TIME = 0.25  # share of the time that the combination takes where `counts` is computed too, roughly
 
 SINGLE: dict[str, Group] = {"filter": "filter", "sgwt_block": "blocks", "sgwt_beta": "betas"}  # methods that are one candidate
-FILTER = "filter"
-FILTER_SET: Sets = {FILTER: ("filter",)}
 LET_SETS: Sets = {"let": ("constant", "heat_bands", "bands", "spikes", "gated")}
 LARGE_SETS: Sets = {"constant": ("constant",), "bands": ("constant", "heat_bands", "bands"), **LET_SETS}
 SMALL_SETS: Sets = {
@@ -54,23 +52,22 @@ AUTO_SETS: Sets = {
     **LET_SETS,
     "let, pieces": (*LET_SETS["let"], "tv", "dfs"),
     "levels": SMALL_SETS["levels"],
-    **FILTER_SET,
 }
 IMAGE_SETS: Sets = {"patches": ("constant", "patches"), "let, patches": (*LET_SETS["let"], "patches")}  # besides the others
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Which sets of candidates are combined, whether there is a second stage, and why."""
+    """Which sets of candidates are combined, whether there is a second stage, and why.
+
+    With `has_filter` a fitted filter is the estimate unless the combination is clearly better.
+    """
 
     sets: Sets
     refined: bool
     why: str
 
-    @property
-    def safe(self) -> str | None:
-        """The set that is one complete estimate, which stays unless the average is clearly better."""
-        return FILTER if FILTER in self.sets else None
+    has_filter: bool = False
 
     @classmethod
     def of(cls, graph: Graph, settings: Settings, *, device: bool = False) -> Plan:
@@ -97,15 +94,15 @@ class Plan:
                 "on a GPU: combinations of candidates that are linear algebra",
                 n >= SMALL_GRAPH if wish is None else wish,
             )
-            return cls({**LARGE_SETS, **FILTER_SET}, refined, why)
+            return cls(LARGE_SETS, refined, why, has_filter=True)
         if n < SMALL_GRAPH:
             why = f"under {SMALL_GRAPH} nodes SURE is too noisy to choose among many: few candidates"
-            return cls({**SMALL_SETS, **FILTER_SET}, bool(wish), why)
+            return cls(SMALL_SETS, bool(wish), why, has_filter=True)
         if n > LARGE_GRAPH:
             why = f"over {LARGE_GRAPH:,} nodes: combinations of candidates that cost a few transforms"
-            return cls({**LARGE_SETS, **FILTER_SET}, wish is not False, why)
+            return cls(LARGE_SETS, wish is not False, why, has_filter=True)
         why = f"from {SMALL_GRAPH} to {LARGE_GRAPH:,} nodes: {len(AUTO_SETS)} combinations, averaged by their risk"
-        return cls(AUTO_SETS, wish is not False, why)
+        return cls(AUTO_SETS, wish is not False, why, has_filter=True)
 
 
 def denoise_combined(problem: Problem, settings: Settings, timings: dict[str, float]) -> tuple[list[Assessed], dict[str, Any]]:
@@ -159,7 +156,11 @@ def combination_of(
     level = float(offsets_of(rest[None])[0])
     observation = Observation(filters, rest - level, noise, prediction)
     with timed(timings, "candidates", 0.0, 0.6):
-        first = combine(observation, plan.sets, safe=plan.safe) if single is None else alone(observation, single)
+        first = (
+            combine(observation, plan.sets, safe="filter" if plan.has_filter else None)
+            if single is None
+            else alone(observation, single)
+        )
     last = first
     if plan.refined:
         with timed(timings, "refine", 0.6, 1.0):

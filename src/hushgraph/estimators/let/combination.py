@@ -14,7 +14,7 @@ of all columns.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -25,6 +25,7 @@ from hushgraph._arrays import on_host
 from hushgraph.core import block_sum
 from hushgraph.estimators.let.candidates import Group, make_candidates
 from hushgraph.estimators.let.columns import Columns
+from hushgraph.estimators.let.fitted_filter import Filtered
 from hushgraph.estimators.let.observation import Observation
 from hushgraph.estimators.risk import Spread, spread_along, sure_of
 from hushgraph.wavelets import Noise
@@ -34,8 +35,10 @@ LARGEST_WEIGHT = 2.0  # of a candidate
 SMALLEST_SHARE = 1e-6  # of a set of candidates
 FREEDOM = 1.5  # degrees of freedom that a fitted weight costs
 CAUTION = 2.5  # those that sets of candidates are charged for it when they are compared
-DOUBT = 4.0  # standard errors that a gain over a safe estimate must exceed, for a signal without peaks
-PEAKED = (2.5, 6.0)  # standard errors of the kurtosis: no peaks below the first, clear peaks above the second
+BOLD = 3.0  # those that it is charged when a safe estimate may be left for it
+CLEAR = (2.0, 3.0)  # standard errors of a gain over a safe estimate, from which the gain counts, and from which it counts in full
+HEDGE, WORSE = 0.2, -1.0  # part of the combination where its gain is not clear, down to so many standard errors
+PEAKED = (4.0, 5.5)  # standard errors of the kurtosis: no peaks below the first, clear peaks above the second
 SMALL_SCALE = 0.02  # share of the trace below which a scale is not tested for peaks
 DROPPED, NOTHING = 1e-9, 1e-60  # columns this much smaller than y are rounding errors, than the noise nothing
 
@@ -104,6 +107,17 @@ class Fits:
         shares = np.where(shares > SMALLEST_SHARE, shares, 0.0)
         return shares / shares.sum()
 
+    def extended(self, name: str, weights: np.ndarray, sure: float, optimism: float) -> Fits:
+        """Return these fits and one more."""
+        return replace(
+            self,
+            sets={**self.sets, name: (name,)},
+            weights=np.vstack([self.weights, weights]),
+            sure=np.append(self.sure, sure),
+            optimism=np.append(self.optimism, optimism),
+            doubt=np.append(np.broadcast_to(self.doubt, len(self.sure)), 0.0),
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class Combination:
@@ -116,6 +130,7 @@ class Combination:
     optimism: float
     fits: Fits
     shares: np.ndarray
+    peaked: float = 1.0
 
     @property
     def divergence(self) -> float:
@@ -137,66 +152,91 @@ class Combination:
         return spread_along(self.columns.filters.probes.eps, self.jvp, None, noise)
 
 
-def combine(observation: Observation, sets: Sets, *, safe: str | None = None) -> Combination:
+def combine(observation: Observation, sets: Sets, *, safe: Group | None = None) -> Combination:
     """Return the average of the combinations of each set of candidates; of one set, that is plain SURE-LET.
 
-    The set `safe` is a single candidate, a complete estimate. The average then takes its place only as far as its gain is clear.
+    The group `safe` is a single candidate, a complete estimate. The average takes its place only as far as it is clearly better.
     """
     groups = tuple(dict.fromkeys(group for some in sets.values() for group in some))
-    columns = make_candidates(observation, groups)
+    columns = make_candidates(observation, groups if safe is None else (*groups, safe))
     problem = LetProblem.of(columns, observation)
-    alone = None
-    if safe is not None:
-        alone = np.zeros(len(columns.names))
-        alone[problem.places[sets[safe][0]]] = 1.0
-    return averaged(observation, columns, problem, fit(problem, sets), safe=alone)
+    fits = fit(problem, sets)
+    if safe is None:
+        return averaged(observation, columns, problem, fits)
+    alone = np.zeros(len(columns.names))
+    alone[problem.places[safe]] = 1.0
+    group = columns.groups[safe]
+    peaked = peakedness(observation, group) if isinstance(group, Filtered) else 0.0
+    return averaged(observation, columns, problem, fits, safe=(safe, alone), peaked=peaked)
 
 
 def averaged(
-    observation: Observation, columns: Columns, problem: LetProblem, fits: Fits, *, safe: np.ndarray | None = None
+    observation: Observation,
+    columns: Columns,
+    problem: LetProblem,
+    fits: Fits,
+    *,
+    safe: tuple[str, np.ndarray] | None = None,
+    peaked: float = 1.0,
 ) -> Combination:
-    """Return the fits in their shares, or what is between that and the candidate with the weights `safe`."""
+    """Return the fits in their shares; with the name and the weights of a `safe` estimate, what is between that and the fits.
+
+    `peaked` is what `peakedness` returns for the signal: with 1 the fits are taken without more ado.
+    """
     shares = fits.shares(problem.typical_variance)
-    weights, optimism = shares @ fits.weights, float(shares @ fits.optimism)
     if safe is not None:
-        spent = 2 * problem.typical_variance * float(problem.tuned @ safe)
-        peaked = peakedness(observation)
-        boldness = peaked + (1 - peaked) * _boldness(problem, safe, weights, optimism - spent)
-        weights, optimism = safe + boldness * (weights - safe), spent + boldness * (optimism - spent)
+        spent = 2 * problem.typical_variance * float(problem.tuned @ safe[1])
+        boldness = peaked + (1 - peaked) * _boldness(problem, safe[1], fits, shares, spent)
+        fits = fits.extended(*safe, _sure_of_weights(problem, safe[1]), spent)
+        shares = np.append(boldness * shares, 1 - boldness)
+    weights = shares @ fits.weights
     signal = columns.combined(weights)
     sure = _sure(observation, columns, weights, signal)
-    return Combination(columns, weights, signal, sure, optimism, fits, shares)
+    return Combination(columns, weights, signal, sure, float(shares @ fits.optimism), fits, shares, peaked)
 
 
-def _boldness(problem: LetProblem, safe: np.ndarray, bold: np.ndarray, extra: float) -> float:
-    """Return how far to go from one combination to another, from 0 to 1.
+def _sure_of_weights(problem: LetProblem, weights: np.ndarray) -> float:
+    """Return SURE of a combination with fixed weights."""
+    signed = np.append(weights, -1.0)
+    residual = float(signed @ problem.products @ signed)
+    return sure_of(residual, problem.noise_total, problem.variance * float(weights @ np.maximum(problem.divergence, 0.0)))
 
-    The least SURE along the way is at <y - F, D> - tr(Sigma J_D) over ||D||^2, where D is the difference. The numerator has a standard
-    error of about sigma ||D||. The way is shortened as James and Stein shorten a vector, to 0 where the numerator is less than DOUBT
-    standard errors: at most DOUBT^2 sigma^2 of risk is lost where the second combination is better, and the first one stays where it
-    is enough. `extra` is by how much the second combination is more optimistic.
+
+def _boldness(problem: LetProblem, safe: np.ndarray, fits: Fits, shares: np.ndarray, spent: float) -> float:
+    """Return how far to go from a safe estimate F to the average of the fits, from 0 to 1.
+
+    With D the difference of the two, the gain of going all the way is <y - F, D> - tr(Sigma J_D), less what the choice of the weights costs,
+    with a standard error of about sigma ||D||. Where the gain is clear the way is gone to the end, or to the least SURE. Where it is
+    not clear a small part of it is gone: of two estimates that are equally good the average is better than both. `spent` is
+    twice what the choice of F costs.
     """
-    change, products = bold - safe, problem.products
+    typical, products = problem.typical_variance, problem.products
+    change = shares @ fits.weights - safe
     square = max(float(change @ products[:-1, :-1] @ change), 0.0)
-    spent = problem.variance * float(change @ np.maximum(problem.divergence, 0.0)) + extra / 2
-    gain = float(change @ (products[:-1, -1] - products[:-1, :-1] @ safe)) - spent
-    if square == 0 or gain <= DOUBT * np.sqrt(problem.typical_variance * square):
+    if square == 0:
         return 0.0
-    return min(gain / square * (1 - DOUBT**2 * problem.typical_variance * square / gain**2), 1.0)
+    cost = float(shares @ (fits.optimism + 2 * (BOLD - FREEDOM) * typical * (fits.weights > 0).sum(axis=1))) - spent
+    freedom = problem.variance * float(change @ np.maximum(problem.divergence, 0.0))
+    gain = float(change @ (products[:-1, -1] - products[:-1, :-1] @ safe)) - freedom - cost / 2
+    errors = gain / np.sqrt(typical * square)
+    return max(min(float(np.interp(errors, CLEAR, (0.0, 1.0))), gain / square), HEDGE if errors > WORSE else 0.0)
 
 
-def peakedness(observation: Observation) -> float:
-    """Return whether the signal has peaks or borders, from 0 (none that the noise does not explain) to 1 (clearly).
+def peakedness(observation: Observation, model: Filtered) -> float:
+    """Return whether the signal has peaks or borders, from 0 (none that its Gaussian process does not explain) to 1 (clearly).
 
-    Peaks and borders make the wavelet coefficients of some scale more peaked than a normal distribution; a smooth signal does not. The
-    kurtosis of normal coefficients has the standard error sqrt(24 / m), m the trace of the scale.
+    Peaks and borders make the wavelet coefficients of some scale more peaked than a normal distribution. The kurtosis of normal
+    coefficients has a standard error of about sqrt(24 / m), where m = tr(V)^2 / tr(V^2) and V is the covariance of the coefficients of the
+    scale by the fitted spectrum: m is small in a scale with few eigenvectors of large variance.
     """
     probes = observation.filters.probes
-    trace = on_host(probes.weights.sum(axis=1)) * observation.noise.variance / observation.noise.mean(observation.graph.n)
     relative = (observation.parts.rho / probes.scale) ** 2
     kurtosis = on_host(np.mean(relative**2, axis=1) / np.maximum(np.mean(relative, axis=1) ** 2, 1e-300)) - 3
-    is_tested = trace >= max(SMALL_SCALE * observation.graph.n, 2.0)
-    errors = np.max(np.where(is_tested, kurtosis * np.sqrt(trace / 24), 0.0), initial=0.0)
+    x, _, count = model.energies
+    variances = observation.filters.frame.bands.filters(x) ** 2 / np.maximum(1 - model.fitted(x), 1e-12)
+    size = (variances @ count) ** 2 / np.maximum(variances**2 @ count, 1e-300)
+    is_tested = size >= max(SMALL_SCALE * observation.graph.n, 2.0)
+    errors = np.max(np.where(is_tested, kurtosis * np.sqrt(size / 24), 0.0), initial=0.0)
     return float(np.interp(errors, PEAKED, (0.0, 1.0)))
 
 

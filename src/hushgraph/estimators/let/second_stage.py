@@ -37,7 +37,7 @@ def refine(observation: Observation, first: Combination) -> Combination:
     columns = Columns(observation.filters, {"all": whole})
     problem = replace(LetProblem.of(columns, observation), places={"first": np.arange(1), "second": np.arange(1, len(names))})
     fits = fit(problem, {"first": ("first",), "both": ("first", "second")}, largest=1.0)
-    return averaged(observation, columns, problem, fits, safe=np.eye(len(names))[0])
+    return averaged(observation, columns, problem, fits, safe=("first alone", np.eye(len(names))[0]), peaked=first.peaked)
 
 
 def _divergences(observation: Observation, moved: np.ndarray, known: float) -> tuple[np.ndarray, np.ndarray]:
