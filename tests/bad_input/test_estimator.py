@@ -31,7 +31,9 @@ COLUMNS = "X needs one column per node: expected (n_signals, 20), got "
         "sigma, two": Bad(lambda: transformed(sigma=[1, 2]), InputError, "or 20 of them, one per node; got shape (2,), smallest 1"),
         "n_probes": Bad(lambda: transformed(n_probes=0), InputError, "n_probes must be an integer of at least 1; got 0"),
         "seed": Bad(lambda: transformed(seed=-1), InputError, "seed must be an integer from 0 to 2^64 - 1; got -1"),
-        "method": Bad(lambda: transformed(method="no"), InputError, "method must be one of 'auto', 'let', 'counts', 'filter', 'sgwt_sure', "),
+        "method": Bad(
+            lambda: transformed(method="no"), InputError, "method must be one of 'auto', 'let', 'counts', 'filter', 'sgwt_sure', "
+        ),
         "rule": Bad(
             lambda: transformed(rule="no"), InputError, "rule must be one of 'soft', 'james_stein', 'power', 'hard'; got 'no'"
         ),

@@ -8,7 +8,7 @@ import hushgraph as hg
 from hushgraph.estimators.let import fitted_filter
 from hushgraph.estimators.let.combination import peakedness
 from hushgraph.estimators.let.filters import Filters
-from hushgraph.estimators.let.fitted_filter import FAMILIES, Energies, FittedFilter, FittedSpectrum, fit_spectra
+from hushgraph.estimators.let.fitted_filter import FAMILIES, Energies, Filtered, FittedFilter, FittedSpectrum, fit_spectra
 from hushgraph.estimators.let.observation import Observation
 from hushgraph.wavelets import Noise
 
@@ -86,7 +86,7 @@ def test_a_low_degree_is_damped(city, monkeypatch):
     graph, _, vectors = city
     y = 20 * vectors[:, :20] @ np.random.default_rng(0).normal(size=20) + noise(city, 0)
     filters = Filters.of(graph, Noise.of(1.0))
-    column = fitted_filter.Filtered.of(Observation(filters, y, Noise.of(1.0)))
+    column = Filtered.of(Observation(filters, y, Noise.of(1.0)))
     response = np.polynomial.chebyshev.chebval(np.linspace(-1, 1, 2000), column.coefficients)
     assert 50 < len(column.coefficients) <= 61
     assert response.min() > -1e-3
@@ -167,12 +167,13 @@ def test_auto_keeps_the_filter_on_smooth_signals_and_leaves_it_on_peaks(city):
 
 @pytest.mark.statistics
 def test_peakedness(city):
-    """0 for noise and for Gaussian fields in all of 30 draws; 1 with peaks. A false alarm needs a kurtosis of more than 2.5 standard errors."""
+    """0 for noise and for Gaussian fields in all of 30 draws; 1 with peaks. A false alarm needs a kurtosis of more than 2.5 standard errors above 3.3."""
     graph = city[0]
     filters = Filters.of(graph, Noise.of(1.0))
 
     def measured(y):
-        return peakedness(Observation(filters, y, Noise.of(1.0)))
+        observation = Observation(filters, y, Noise.of(1.0))
+        return peakedness(observation, Filtered.of(observation))
 
     assert np.mean([measured(noise(city, seed)) for seed in range(30)]) < 0.02
     assert np.mean([measured(field(city, seed) + noise(city, seed)) for seed in range(30)]) < 0.02

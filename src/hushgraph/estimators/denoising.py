@@ -78,11 +78,12 @@ def denoise(
         input: a dict for a Mapping. A CuPy array is denoised on its GPU; the result is a CuPy array on the same GPU.
     sigma : float or (n,) array, optional
         Standard deviation of the noise, possibly one per node. Estimated, with a warning, if not given.
-    method : {"auto", "let", "counts", "sgwt_sure", "sgwt_scaled", "sgwt_deep", "sgwt_exact", "sgwt_block", "sgwt_beta"}
+    method : {"auto", "let", "counts", "filter", "sgwt_sure", "sgwt_scaled", "sgwt_deep", "sgwt_exact", "sgwt_block", "sgwt_beta"}
         "auto" combines many elementary estimates by their estimated risk, as many as the size of the graph allows, and says in
         `details` what it did and why. "let" is one such combination, at the cost of a few transforms, for graphs of any
         size. "counts" is an empirical-Bayes estimate for signals that cannot be negative; with nonnegative=True "auto"
-        uses it too. The others threshold wavelets.
+        uses it too. "filter" is one linear filter, fitted to the signal by maximum likelihood: the estimate of a Gaussian process on
+        the graph; `details["filter"]` describes it, and `plot_filter` draws it. The others threshold wavelets.
         "sgwt_sure" is the paper's method: Chebyshev-Jackson frame, Monte-Carlo weights, James-Stein thresholds at the
         minimum of SURE. "sgwt_scaled" scales thresholds by the local noise level of the coefficients. "sgwt_deep" adds bands
         below the paper's lowest one, as many as SURE finds useful. "sgwt_exact" uses eigenvectors instead of polynomials; its last

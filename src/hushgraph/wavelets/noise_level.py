@@ -82,9 +82,7 @@ class NoiseLevel(float):
 
     def __new__(cls, sigma: float, *, se: float, reason: str, is_sure: bool = True) -> NoiseLevel:
         level = super().__new__(cls, sigma)
-        object.__setattr__(level, "_se", float(se))
-        object.__setattr__(level, "_reason", reason)
-        object.__setattr__(level, "_is_sure", is_sure)
+        level._se, level._reason, level._is_sure = float(se), reason, is_sure
         return level
 
     @property
@@ -106,10 +104,6 @@ class NoiseLevel(float):
     def in_words(self) -> str:
         """The noise level, its standard error and where it comes from, as text."""
         return f"{float(self):.4g}, give or take {self._se:.2g}: {self._reason}"
-
-    def __setattr__(self, name: str, value: object) -> None:
-        msg = f"a noise level cannot be changed; {name} was assigned"
-        raise AttributeError(msg)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _read_noise_level, (float(self), self._se, self._reason, self._is_sure)

@@ -36,9 +36,10 @@ SMALLEST_SHARE = 1e-6  # of a set of candidates
 FREEDOM = 1.5  # degrees of freedom that a fitted weight costs
 CAUTION = 2.5  # those that sets of candidates are charged for it when they are compared
 BOLD = 3.0  # those that it is charged when a safe estimate may be left for it
-CLEAR = (2.0, 3.0)  # standard errors of a gain over a safe estimate, from which the gain counts, and from which it counts in full
-HEDGE, WORSE = 0.2, -1.0  # part of the combination where its gain is not clear, down to so many standard errors
-PEAKED = (4.0, 5.5)  # standard errors of the kurtosis: no peaks below the first, clear peaks above the second
+CLEAR = (2.0, 3.0)  # standard errors of a gain over a safe estimate: not clear below the first, and clear above the second
+HEDGE = 0.5  # part of a combination that is taken at most where its gain is not clear
+PEAKED = (2.5, 4.5)  # standard errors of the kurtosis: no peaks below the first, clear peaks above the second
+TOLERATED = 0.3  # kurtosis that the local scales of the coefficients, which are not exact, may cause on irregular graphs
 SMALL_SCALE = 0.02  # share of the trace below which a scale is not tested for peaks
 DROPPED, NOTHING = 1e-9, 1e-60  # columns this much smaller than y are rounding errors, than the noise nothing
 
@@ -206,9 +207,9 @@ def _boldness(problem: LetProblem, safe: np.ndarray, fits: Fits, shares: np.ndar
     """Return how far to go from a safe estimate F to the average of the fits, from 0 to 1.
 
     With D the difference of the two, the gain of going all the way is <y - F, D> - tr(Sigma J_D), less what the choice of the weights costs,
-    with a standard error of about sigma ||D||. Where the gain is clear the way is gone to the end, or to the least SURE. Where it is
-    not clear a small part of it is gone: of two estimates that are equally good the average is better than both. `spent` is
-    twice what the choice of F costs.
+    with a standard error of about sigma ||D||. The least SURE is at gain / ||D||^2 of the way. So far the way is gone where the gain is
+    clear, and at most HEDGE of it otherwise: of two estimates that are equally good the average is better than both. `spent` is twice
+    what the choice of F costs.
     """
     typical, products = problem.typical_variance, problem.products
     change = shares @ fits.weights - safe
@@ -218,8 +219,8 @@ def _boldness(problem: LetProblem, safe: np.ndarray, fits: Fits, shares: np.ndar
     cost = float(shares @ (fits.optimism + 2 * (BOLD - FREEDOM) * typical * (fits.weights > 0).sum(axis=1))) - spent
     freedom = problem.variance * float(change @ np.maximum(problem.divergence, 0.0))
     gain = float(change @ (products[:-1, -1] - products[:-1, :-1] @ safe)) - freedom - cost / 2
-    errors = gain / np.sqrt(typical * square)
-    return max(min(float(np.interp(errors, CLEAR, (0.0, 1.0))), gain / square), HEDGE if errors > WORSE else 0.0)
+    way = float(np.interp(gain / np.sqrt(typical * square), CLEAR, (HEDGE, 1.0)))
+    return min(way, max(gain / square, 0.0))
 
 
 def peakedness(observation: Observation, model: Filtered) -> float:
@@ -236,7 +237,7 @@ def peakedness(observation: Observation, model: Filtered) -> float:
     variances = observation.filters.frame.bands.filters(x) ** 2 / np.maximum(1 - model.fitted(x), 1e-12)
     size = (variances @ count) ** 2 / np.maximum(variances**2 @ count, 1e-300)
     is_tested = size >= max(SMALL_SCALE * observation.graph.n, 2.0)
-    errors = np.max(np.where(is_tested, kurtosis * np.sqrt(size / 24), 0.0), initial=0.0)
+    errors = np.max(np.where(is_tested, (kurtosis - TOLERATED) * np.sqrt(size / 24), 0.0), initial=0.0)
     return float(np.interp(errors, PEAKED, (0.0, 1.0)))
 
 

@@ -38,7 +38,12 @@ from hushgraph.wavelets import SpectralBins, chebyshev_points, jackson_damping, 
 DEGREES = (256, 1024, 4096)  # tried in this order
 SMALL_GRAPH = 8192  # nodes, up to which the first degree is left out
 MOST_WORK = 2**30  # nodes times degree, at most
-NEGLIGIBLE, TOO_LARGE = 1e-5, 2e-3  # coefficients: not computed; not to be left out
+HIGHEST_PER_ROOT = 32.0  # degree over the root of the number of nodes, at most: higher ones separate single eigenvalues
+LEAST_BINS = 24  # below the edge of a filter, or the degree is raised
+NEGLIGIBLE, UNRESOLVED = (
+    1e-5,
+    0.02,
+)  # coefficients that are not computed; error of the polynomial at 0 that asks for a higher degree
 BINS_PER_FIT = 4  # bins of the spectrum that are put together for the search, away from 0
 STARTS = 4  # best points of the grid from which the search starts
 STEPS, CLOSE = 40, 1e-4  # of the search, at most; a gain of -2 log L that ends it
@@ -215,7 +220,7 @@ class GraphSpectrum:
 
 def n_trace_probes(n: int, count: int) -> int:
     """Return the number of probes for traces: more than for other purposes, because low-pass filters have small traces."""
-    return max(count, int(np.clip(2**20 // max(n, 1), 2, 64)))
+    return max(count, int(np.clip(2**19 // max(n, 1), 2, 64)))
 
 
 def fit_filter(observation: Observation, rest: Any) -> tuple[FittedFilter, np.ndarray, GraphSpectrum, Energies]:
@@ -225,7 +230,9 @@ def fit_filter(observation: Observation, rest: Any) -> tuple[FittedFilter, np.nd
     """
     filters, n = observation.filters, observation.graph.n
     typical = observation.noise.mean(n)
-    degrees = [degree for degree in DEGREES[n <= SMALL_GRAPH :] if n * degree <= MOST_WORK] or [DEGREES[0]]
+    highest = min(MOST_WORK / n, HIGHEST_PER_ROOT * n**0.5)
+    first, *others = DEGREES[n <= SMALL_GRAPH :]
+    degrees = [first, *(degree for degree in others if degree <= highest)]
     for degree in degrees:
         spectrum = GraphSpectrum.of(filters, degree)
         energy = spectrum.bins.energies(spectral_moments(filters.frame, rest, degree))[0]
@@ -234,12 +241,18 @@ def fit_filter(observation: Observation, rest: Any) -> tuple[FittedFilter, np.nd
         points = chebyshev_points(4 * degree, upper=spectrum.bins.upper)
         coefficients = fft.dct(fitted(points), type=2) / len(points)
         coefficients[0] /= 2
-        is_resolved = np.abs(coefficients[degree + 1 :]).max() < TOO_LARGE
-        if is_resolved:
+        is_resolved = np.abs(coefficients[degree + 1 :]).sum() < UNRESOLVED
+        if is_resolved and _edge(fitted, spectrum.bins) >= LEAST_BINS:
             break
     coefficients = coefficients[: degree + 1] if is_resolved else coefficients[: degree + 1] * jackson_damping(degree)
     matters = np.flatnonzero(np.abs(coefficients) > NEGLIGIBLE)
     return fitted, coefficients[: matters[-1] + 1 if len(matters) else 1], spectrum, energies
+
+
+def _edge(fitted: FittedFilter, bins: SpectralBins) -> float:
+    """Return where the filter falls below 1/2, in narrow bins from 0; a signal in few of them is not resolved."""
+    below = np.flatnonzero(fitted(bins.x) < 0.5)
+    return float(bins.ends[below[0]]) / 2 if len(below) else np.inf
 
 
 def _joined(bins: SpectralBins, energy: np.ndarray, count: np.ndarray) -> Energies:
