@@ -135,6 +135,7 @@ def test_auto_where_its_candidates_add_up(tmp_path):
     prepare(graph, tmp_path / "work", partitions=2, most_ghosts=ANY)
     noisy = noisy_on(graph)
     one = hg.denoise(graph, noisy, sigma=1.0, method="auto", refine=False)
+    assert one.details["sets"]["filter"]["share"] == 0  # partitions have no fitted filter
     assert_close(denoise(tmp_path / "work", noisy, sigma=1.0, method="auto", refine=False), one)
     for settings, words in (({}, "refine=False"), ({"nonnegative": True, "refine": False}, "counts")):
         with pytest.raises(ValueError, match=words):

@@ -155,8 +155,9 @@ def denoise(
     sigma : float, (n,) array, or file like the signal
         Standard deviation of the noise, possibly one per node; it must be given unless the signal is a Noisy.
     method : {"sgwt_sure", "sgwt_scaled", "let", "auto"}
-        As in `hushgraph.denoise`, on the frame of the folder. "let" and "auto" agree with one machine to about 1e-9 instead of to the bit.
-        "auto" needs more than 131,072 nodes, and `refine=False`.
+        As in `hushgraph.denoise`, on the frame of the folder. "let" agrees with one machine to about 1e-9 instead of to the bit.
+        "auto" needs more than 131,072 nodes, and `refine=False`; it has no fitted filter, and agrees with one machine (to about 1e-9)
+        for signals with clear peaks, where that does not use the filter either.
     rule : {"james_stein", "soft", "hard", "power"}
         Shrinkage rule, as in `hushgraph.denoise`.
     beta : float, optional

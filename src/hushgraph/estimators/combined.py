@@ -1,7 +1,7 @@
 """The methods that combine candidates: which candidates, by the size of the graph; and whether `counts` is used too.
 
 `let` is one SURE-LET of few candidates, at the cost of a few transforms. `auto` averages several combinations by their risk and runs a
-second stage. On small graphs it takes fewer candidates, because SURE is too noisy there to choose among many, and on large ones those
+second stage; one fitted filter stands in their place as long as they are not clearly better. On small graphs it takes fewer candidates, because SURE is too noisy there to choose among many, and on large ones those
 of `let`. For signals that cannot be negative it also computes the empirical-Bayes estimate (`counts`), and takes four parts of it to
 one of the combination unless its risk is clearly larger.
 """
@@ -91,17 +91,17 @@ class Plan:
             )
         if device:
             why, refined = (
-                "on a GPU: combinations of candidates that are linear algebra",
+                "on a GPU: a fitted filter and combinations of candidates that are linear algebra",
                 n >= SMALL_GRAPH if wish is None else wish,
             )
             return cls(LARGE_SETS, refined, why, has_filter=True)
         if n < SMALL_GRAPH:
-            why = f"under {SMALL_GRAPH} nodes SURE is too noisy to choose among many: few candidates"
+            why = f"under {SMALL_GRAPH} nodes SURE is too noisy to choose among many: a fitted filter and few candidates"
             return cls(SMALL_SETS, bool(wish), why, has_filter=True)
         if n > LARGE_GRAPH:
-            why = f"over {LARGE_GRAPH:,} nodes: combinations of candidates that cost a few transforms"
+            why = f"over {LARGE_GRAPH:,} nodes: a fitted filter and combinations of candidates that cost a few transforms"
             return cls(LARGE_SETS, wish is not False, why, has_filter=True)
-        why = f"from {SMALL_GRAPH} to {LARGE_GRAPH:,} nodes: {len(AUTO_SETS)} combinations, averaged by their risk"
+        why = f"from {SMALL_GRAPH} to {LARGE_GRAPH:,} nodes: a fitted filter and {len(AUTO_SETS)} combinations, averaged by their risk"
         return cls(AUTO_SETS, wish is not False, why, has_filter=True)
 
 
