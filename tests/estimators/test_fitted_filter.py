@@ -167,7 +167,7 @@ def test_auto_keeps_the_filter_on_smooth_signals_and_leaves_it_on_peaks(city):
 
 @pytest.mark.statistics
 def test_peakedness(city):
-    """0 for noise and for Gaussian fields in all of 30 draws; 1 with peaks. A false alarm needs a kurtosis of more than 2.5 standard errors above 3.3."""
+    """0 for noise and for Gaussian fields in all of 30 draws; 1 with peaks. A false alarm needs a kurtosis of more than 3.5 standard errors above 3.3."""
     graph = city[0]
     filters = Filters.of(graph, Noise.of(1.0))
 
