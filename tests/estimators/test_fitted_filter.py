@@ -82,7 +82,7 @@ def test_degree_is_raised_for_steep_edges_only(city):
 def test_a_low_degree_is_damped(city, monkeypatch):
     """Where the degree may not be raised the polynomial has no ripples: it stays between 0 and 1."""
     monkeypatch.setattr(fitted_filter, "DEGREES", (60,))
-    monkeypatch.setattr(fitted_filter, "SMALL_GRAPH", 0)
+    monkeypatch.setattr(fitted_filter, "LITTLE_WORK", 0)
     graph, _, vectors = city
     y = 20 * vectors[:, :20] @ np.random.default_rng(0).normal(size=20) + noise(city, 0)
     filters = Filters.of(graph, Noise.of(1.0))

@@ -1,8 +1,8 @@
 """The methods that combine candidates: which candidates, by the size of the graph; and whether `counts` is used too.
 
 `let` is one SURE-LET of few candidates, at the cost of a few transforms. `auto` averages several combinations by their risk and runs a
-second stage; one fitted filter stands in their place as long as they are not clearly better. On small graphs it takes fewer candidates, because SURE is too noisy there to choose among many, and on large ones those
-of `let`. For signals that cannot be negative it also computes the empirical-Bayes estimate (`counts`), and takes four parts of it to
+second stage. One fitted filter stands in their place for signals without peaks, as long as they are not clearly better. On small
+graphs it takes fewer candidates, because SURE is too noisy there to choose among many, and on large ones those of `let`. For signals that cannot be negative it also computes the empirical-Bayes estimate (`counts`), and takes four parts of it to
 one of the combination unless its risk is clearly larger.
 """
 
@@ -66,7 +66,6 @@ class Plan:
     sets: Sets
     refined: bool
     why: str
-
     has_filter: bool = False
 
     @classmethod

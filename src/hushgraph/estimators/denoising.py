@@ -31,7 +31,7 @@ from hushgraph.wavelets import Frame, Law, Level, Noise, Rule, ThresholdChoice, 
 
 LARGEST_CACHED_PRODUCT = 2**19  # nodes
 # details of one product graph, which mean nothing for the mean of several
-DETAILS_OF_ONE = ("weights", "sets", "risk_alone", "refined", "chosen", "divergence")
+DETAILS_OF_ONE = ("weights", "sets", "risk_alone", "refined", "chosen", "divergence", "filter")
 TOO_LARGE = (
     "sigma is too large: a scale of the values, or all of them, vary less than noise of this sigma would; "
     "risk and expected errors are worth nothing then. Pass the standard deviation of the noise, not its variance"
@@ -79,7 +79,8 @@ def denoise(
     sigma : float or (n,) array, optional
         Standard deviation of the noise, possibly one per node. Estimated, with a warning, if not given.
     method : {"auto", "let", "counts", "filter", "sgwt_sure", "sgwt_scaled", "sgwt_deep", "sgwt_exact", "sgwt_block", "sgwt_beta"}
-        "auto" combines many elementary estimates by their estimated risk, as many as the size of the graph allows, and says in
+        "auto" combines many elementary estimates by their estimated risk, as many as the size of the graph allows, or takes one fitted
+        filter where that is enough, and says in
         `details` what it did and why. "let" is one such combination, at the cost of a few transforms, for graphs of any
         size. "counts" is an empirical-Bayes estimate for signals that cannot be negative; with nonnegative=True "auto"
         uses it too. "filter" is one linear filter, fitted to the signal by maximum likelihood: the estimate of a Gaussian process on

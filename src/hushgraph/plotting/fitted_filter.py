@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hushgraph._errors import InputError
+from hushgraph._validation import checked_count
 from hushgraph.estimators import Denoised
 from hushgraph.plotting.style import COLOURS, INK, QUIET, figure_style, pyplot
 
@@ -49,12 +50,9 @@ def plot_filter(result: Denoised, *, signal: int = 0, title: str | None = None) 
     >>> noisy = hg.smooth_signal(graph) + np.random.default_rng(0).normal(0, 1, graph.n)
     >>> figure = plot_filter(hg.denoise(graph, noisy, sigma=1, method="filter"))  # doctest: +SKIP
     """
-    account = fitted_filter_of(result, signal)
-    if account is None:
-        expected = "of method 'filter' or 'auto', which fit a filter"
-        raise InputError.about(argument="result", expected=expected, got=f"method {result.method!r} without one")
+    account = _filter_of(result, signal)
     x, h = account["eigenvalues"][1:], account["response"][1:]
-    places, energy = dots(account["energies"])
+    places, energy = _dots(account["energies"])
     with figure_style():
         figure, (above, below) = pyplot().subplots(2, 1, figsize=(5.2, 4.6), layout="constrained", sharex=True)
         above.plot(places, energy, "o", ms=3.5, color=QUIET, label="noisy signal")
@@ -73,17 +71,28 @@ def plot_filter(result: Denoised, *, signal: int = 0, title: str | None = None) 
     return figure
 
 
-def fitted_filter_of(result: Denoised, signal: int = 0) -> dict[str, Any] | None:
-    """Return the account of the filter that was fitted to a signal, or None where there is none."""
-    details = result.details.get("combination", result.details)
-    details = details[signal] if isinstance(details, list) else details
-    account = (details or {}).get("filter")
-    return account[signal] if isinstance(account, list) else account
+def _filter_of(result: Denoised, signal: int) -> dict[str, Any]:
+    """Return the account of the filter that was fitted to a signal."""
+    shape = np.shape(result.signal)
+    checked_count("signal", signal, 0, (shape[1] if len(shape) > 1 else 1) - 1)
+    details = result.details
+    if len(shape) > 1 and isinstance(details.get("combination"), list) and details["combination"][signal]:
+        details = details["combination"][signal]
+    elif len(shape) == 1:
+        details = details.get("combination", details)
+    account = details.get("filter")
+    account = account[signal] if isinstance(account, list) else account
+    if account is None:
+        expected = "denoise with method 'filter' or 'auto', without columns= and guides="
+        raise InputError.about(
+            argument="result", verb="come from", expected=expected, got=f"a result of {result.method!r} without a filter"
+        )
+    return account
 
 
-def dots(energies: Any) -> tuple[np.ndarray, np.ndarray]:
+def _dots(energies: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     """Return eigenvalues and mean energies of few bins, each with some eigenvalues."""
-    x, energy, count = energies
+    x, energy, count = (energies[name] for name in ("eigenvalues", "energy", "n_eigenvalues"))
     target = max(_LEAST_EIGENVALUES, float(count.sum()) ** 0.5 / 4)
     ends: list[int] = []
     total = 0.0

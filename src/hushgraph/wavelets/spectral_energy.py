@@ -59,11 +59,6 @@ class SpectralBins:
         theta = np.pi * (edges[1:] + edges[:-1]) / (2 * steps)
         return cls(degree, upper, edges[1:], upper * (1 - np.cos(theta)) / 2)
 
-    @property
-    def theta(self) -> np.ndarray:
-        """The angles of the centers: x = upper (1 - cos theta) / 2."""
-        return np.arccos(1 - 2 * self.x / self.upper)
-
     def energies(self, moments: np.ndarray) -> np.ndarray:
         """Return the energy in each bin, at least 0: (m, 2 degree + 1) -> (m, bins)."""
         count = moments.shape[1]

@@ -10,6 +10,10 @@ is not 0 (between 1 where the noise is weak and 2 where it is strong), and the r
 Aggregation averages the combinations m of different sets of candidates with weights exp(-(T_m - min T) / (4 sigma^2)),
 T_m = SURE_m + 2 sigma^2 2.5 #{a > 0} (Leung and Barron 2006; more candidates must pay for the choice too): again one combination
 of all columns.
+
+One candidate may be `safe`: a complete estimate, the fitted filter, which has few parameters and therefore little that noise can choose.
+A signal with peaks is no Gaussian process, and the average takes its place (`peakedness`). For other signals the result lies between
+the two, at the least SURE, and nearer to the safe one where the gain is not clear (`_boldness`).
 """
 
 from __future__ import annotations
@@ -35,9 +39,9 @@ LARGEST_WEIGHT = 2.0  # of a candidate
 SMALLEST_SHARE = 1e-6  # of a set of candidates
 FREEDOM = 1.5  # degrees of freedom that a fitted weight costs
 CAUTION = 2.5  # those that sets of candidates are charged for it when they are compared
-BOLD = 3.0  # those that it is charged when a safe estimate may be left for it
-CLEAR = (3.0, 4.0)  # standard errors of a gain over a safe estimate: not clear below the first, and clear above the second
-HEDGE = 0.5  # part of a combination that is taken at most where its gain is not clear
+WEIGHT_CHARGE = 3.0  # those that it is charged when a safe estimate may be left for it
+CLEAR_GAIN = (3.0, 4.0)  # standard errors of a gain over a safe estimate: not clear below the first, and clear above the second
+UNCLEAR_PART = 0.5  # part of a combination that is taken at most where its gain is not clear
 PEAKED = (3.5, 5.0)  # standard errors of the kurtosis: no peaks below the first, clear peaks above the second
 TOLERATED = 0.3  # kurtosis that the local scales of the coefficients, which are not exact, may cause on irregular graphs
 SMALL_SCALE = 0.02  # share of the trace below which a scale is not tested for peaks
@@ -131,7 +135,7 @@ class Combination:
     optimism: float
     fits: Fits
     shares: np.ndarray
-    peaked: float = 1.0
+    peaked: float = 1.0  # see `peakedness`
 
     @property
     def divergence(self) -> float:
@@ -208,18 +212,18 @@ def _boldness(problem: LetProblem, safe: np.ndarray, fits: Fits, shares: np.ndar
 
     With D the difference of the two, the gain of going all the way is <y - F, D> - tr(Sigma J_D), less what the choice of the weights costs,
     with a standard error of about sigma ||D||. The least SURE is at gain / ||D||^2 of the way. So far the way is gone where the gain is
-    clear, and at most HEDGE of it otherwise: of two estimates that are equally good the average is better than both. `spent` is twice
-    what the choice of F costs.
+    clear, and at most UNCLEAR_PART of it otherwise: of two estimates that are equally good the average is better than both. `spent` is
+    2 sigma^2 times the degrees of freedom that the choice of F costs.
     """
     typical, products = problem.typical_variance, problem.products
     change = shares @ fits.weights - safe
     square = max(float(change @ products[:-1, :-1] @ change), 0.0)
     if square == 0:
         return 0.0
-    cost = float(shares @ (fits.optimism + 2 * (BOLD - FREEDOM) * typical * (fits.weights > 0).sum(axis=1))) - spent
+    cost = float(shares @ (fits.optimism + 2 * (WEIGHT_CHARGE - FREEDOM) * typical * (fits.weights > 0).sum(axis=1))) - spent
     freedom = problem.variance * float(change @ np.maximum(problem.divergence, 0.0))
     gain = float(change @ (products[:-1, -1] - products[:-1, :-1] @ safe)) - freedom - cost / 2
-    way = float(np.interp(gain / np.sqrt(typical * square), CLEAR, (HEDGE, 1.0)))
+    way = float(np.interp(gain / np.sqrt(typical * square), CLEAR_GAIN, (UNCLEAR_PART, 1.0)))
     return min(way, max(gain / square, 0.0))
 
 

@@ -16,7 +16,6 @@ polynomial stands for (a hub), and the filter smooths less.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -80,9 +79,9 @@ class Filters:
     frame: ChebyshevFrame
     coefficients: np.ndarray = field(repr=False)
     probes: Probes = field(repr=False)
-    draw_probes: Callable[[int], np.ndarray] = field(repr=False)
-    name: str = field(repr=False)
-    version: tuple[Any, ...] = field(repr=False)
+    per_node: np.ndarray | None = field(repr=False)
+    law: Law = field(repr=False)
+    seed: int = field(repr=False)
 
     @classmethod
     def of(
@@ -95,23 +94,23 @@ class Filters:
         count = default_probes(graph.n) if n_probes is None else n_probes
         sizes = None if noise.per_node is None else on_host(noise.per_node).tobytes()
         name = f"filters{'' if sizes is None else ' per node'}{' on device' * on_device(like)}"
-        version = (count, law, seed, sizes)
-
-        def draw(some: int) -> np.ndarray:
-            eps = probes(graph.n, some, law=law, seed=seed, like=like)
-            return eps if noise.per_node is None else eps * noise.per_node
 
         def make() -> Filters:
             frame = chebyshev_frame(graph)
             coefficients = coefficients_of(frame, float(graph.degrees.sum()), int((graph.degrees > 0).sum()))
-            return cls(graph, frame, coefficients, _probe(frame, coefficients, noise, draw(count)), draw, name, version)
+            eps = _drawn(graph.n, count, law, seed, noise.per_node, like)
+            return cls(graph, frame, coefficients, _probe(frame, coefficients, noise, eps), noise.per_node, law, seed)
 
-        return graph.cached(name, make, version=version)
+        return graph.cached(name, make, version=(count, law, seed, sizes))
 
     @property
     def n_scales(self) -> int:
         """The number of scales of the frame."""
         return self.frame.n_scales
+
+    def draw_probes(self, count: int) -> np.ndarray:
+        """Return as many probes (count, n) as asked for, times sigma_i where the noise has a size per node; the first ones are those of `probes`."""
+        return _drawn(self.graph.n, count, self.law, self.seed, self.per_node, self.probes.eps)
 
     def apply(self, signal: np.ndarray) -> Parts:
         """Return one signal (n,) through all filters."""
@@ -140,6 +139,11 @@ class Filters:
     def polynomial(self, coefficients: np.ndarray, signals: np.ndarray) -> np.ndarray:
         """Return one polynomial of several signals: (m, n) -> (m, n)."""
         return filtered(self.frame, coefficients[None], signals)[:, 0]
+
+
+def _drawn(n: int, count: int, law: Law, seed: int, per_node: np.ndarray | None, like: Any) -> np.ndarray:
+    eps = probes(n, count, law=law, seed=seed, like=like)
+    return eps if per_node is None else eps * per_node
 
 
 def coefficients_of(frame: ChebyshevFrame, total_degree: float, n_linked: int) -> np.ndarray:

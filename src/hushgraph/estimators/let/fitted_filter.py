@@ -15,8 +15,8 @@ so whole families are searched without another product with the Laplacian. Each 
 mean of its process. The estimate is h(L) y with the mean of these filters in proportion to their likelihoods. The mean of each large component passes
 unchanged. Steep edges near 0 need polynomials of a high degree: the degree starts low and is raised as long as the filter asks for it.
 
-Maximum likelihood finds the parameters of smooth signals under strong noise more exactly than SURE does. Whether the model holds is decided by SURE,
-which compares the estimate with all others.
+Maximum likelihood finds the parameters of smooth signals under strong noise more exactly than SURE does. Whether the model holds is decided
+in `combination.py`: by the kurtosis of the wavelet coefficients, and by SURE.
 """
 
 from __future__ import annotations
@@ -29,24 +29,26 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import fft, special
 
+from hushgraph._arrays import on_device, on_host
 from hushgraph.estimators.let.columns import Candidates, Derivative
 from hushgraph.estimators.let.component_means import ComponentMeans
 from hushgraph.estimators.let.filters import Filters, filtered
 from hushgraph.estimators.let.observation import Observation
+from hushgraph.graphs import Graph
 from hushgraph.wavelets import SpectralBins, chebyshev_points, jackson_damping, spectral_moments
 
 DEGREES = (256, 1024, 4096)  # tried in this order
-SMALL_GRAPH = 8192  # nodes, up to which the first degree is left out
-MOST_WORK = 2**30  # nodes times degree, at most
+LITTLE_WORK = 2**17  # nodes and stored edges, up to which the first degree is left out
+MOST_WORK = 2**32  # nodes and stored edges times a degree that is tried after the first
 HIGHEST_PER_ROOT = 32.0  # degree over the root of the number of nodes, at most: higher ones separate single eigenvalues
+PROBE_WORK = 2**21  # nodes and stored edges times the number of probes for traces
 LEAST_BINS = 24  # below the edge of a filter, or the degree is raised
-NEGLIGIBLE, UNRESOLVED = (
-    1e-5,
-    0.02,
-)  # coefficients that are not computed; error of the polynomial at 0 that asks for a higher degree
+NEGLIGIBLE = 1e-5  # coefficients that are not computed
+UNRESOLVED = 0.02  # error of the polynomial at 0 that asks for a higher degree
 BINS_PER_FIT = 4  # bins of the spectrum that are put together for the search, away from 0
 STARTS = 4  # best points of the grid from which the search starts
-STEPS, CLOSE = 40, 1e-4  # of the search, at most; a gain of -2 log L that ends it
+STEPS = 40  # of the search, at most
+CLOSE = 1e-4  # a gain of -2 log L that ends the search
 CHARGE = 1.0  # degrees of freedom that fitting one of the three parameters costs
 LOGS_OF_STEEPNESS = np.log([0.7, 1.5, 3.0, 8.0, 30.0])
 STEEPEST = 200.0  # largest q
@@ -180,11 +182,11 @@ def _fit(name: str, energies: Energies) -> FittedSpectrum:
     p = likelihood.starts()
     value, damping = likelihood.deviance(p), np.full(len(p), 1e-2)
     for _ in range(STEPS):
-        near = likelihood.step(p, damping)
-        there = likelihood.deviance(near)
-        better = there < value
-        gain = np.where(better, value - there, 0.0)
-        p, value = np.where(better[:, None], near, p), np.where(better, there, value)
+        trial = likelihood.step(p, damping)
+        trial_value = likelihood.deviance(trial)
+        better = trial_value < value
+        gain = np.where(better, value - trial_value, 0.0)
+        p, value = np.where(better[:, None], trial, p), np.where(better, trial_value, value)
         damping = np.where(better, damping / 4, damping * 4)
         if np.all((gain < CLOSE) & (better | (damping > 1e4))):
             break
@@ -209,18 +211,30 @@ class GraphSpectrum:
         frame, graph = filters.frame, filters.graph
 
         def make() -> GraphSpectrum:
-            eps = filters.draw_probes(n_trace_probes(graph.n, filters.probes.count))
+            eps = filters.draw_probes(n_trace_probes(_work(graph)))
             rest = ComponentMeans.cached(graph, eps).removed(eps)
             moments = spectral_moments(frame, rest, degree).mean(axis=0)
             bins = SpectralBins.of(degree, frame.lambda_upper)
             return cls(bins, moments, bins.energies(moments[None])[0])
 
-        return graph.cached(f"spectrum {degree} of {filters.name}", make, version=filters.version)
+        kind = "" if filters.per_node is None else " per node"
+        sizes = None if filters.per_node is None else on_host(filters.per_node).tobytes()
+        name = f"spectrum {degree}{kind}{' on device' * on_device(filters.probes.eps)}"
+        return graph.cached(name, make, version=(filters.law, filters.seed, sizes))
 
 
-def n_trace_probes(n: int, count: int) -> int:
-    """Return the number of probes for traces: more than for other purposes, because low-pass filters have small traces."""
-    return max(count, int(np.clip(2**19 // max(n, 1), 2, 64)))
+def n_trace_probes(work: int) -> int:
+    """Return the number of probes for traces on a graph with as many nodes and stored edges: 2 to 64.
+
+    >>> [n_trace_probes(work) for work in (1_000, 363_000, 4_000_000)]
+    [64, 5, 2]
+    """
+    return int(np.clip(PROBE_WORK // max(work, 1), 2, 64))
+
+
+def _work(graph: Graph) -> int:
+    """Return the number of nodes and stored edges: what one step of the recurrence costs."""
+    return graph.n + graph.adjacency.nnz
 
 
 def fit_filter(observation: Observation, rest: Any) -> tuple[FittedFilter, np.ndarray, GraphSpectrum, Energies]:
@@ -230,8 +244,8 @@ def fit_filter(observation: Observation, rest: Any) -> tuple[FittedFilter, np.nd
     """
     filters, n = observation.filters, observation.graph.n
     typical = observation.noise.mean(n)
-    highest = min(MOST_WORK / n, HIGHEST_PER_ROOT * n**0.5)
-    first, *others = DEGREES[n <= SMALL_GRAPH :]
+    highest = min(MOST_WORK / _work(observation.graph), HIGHEST_PER_ROOT * n**0.5)
+    first, *others = DEGREES[_work(observation.graph) <= LITTLE_WORK :]
     degrees = [first, *(degree for degree in others if degree <= highest)]
     for degree in degrees:
         spectrum = GraphSpectrum.of(filters, degree)
@@ -309,7 +323,11 @@ class Filtered(Candidates):
             "response": self.fitted(x),
             "degree": len(self.coefficients) - 1,
             "degrees_of_freedom": float(self.divergence[0]),
-            "energies": Energies(self.energies.x / unit, self.energies.energy, self.energies.n_eigenvalues),
+            "energies": {
+                "eigenvalues": self.energies.x / unit,
+                "energy": self.energies.energy,
+                "n_eigenvalues": self.energies.n_eigenvalues,
+            },
         }
 
 

@@ -33,6 +33,7 @@ SLACK = 40.0  # noise variances by which the risk may be above that of total var
 AGREEMENT = 3.5  # mean square of the distance of pieces from the nearest level, in its standard errors, up to which they agree
 MOST_FAILURES = 2  # numbers of levels that are tried without success
 MARGIN, NODE_MARGIN = 10.0, 0.005  # noise variances by which a further level must lower the risk: in all, or for each node
+MOST_MESSAGES = 2**26  # numbers that messages of all arcs and levels may take; graphs with many edges have fewer levels, or none
 CHOICE = 4.0  # degrees of freedom that the choice of the number of levels costs
 LEAST_SHARE = 1e-12  # of all nodes, below which a level keeps its value
 LEAST_FACTOR = 1e-12  # of two neighbors with different levels
@@ -136,7 +137,8 @@ def levels(observation: Observation) -> KnownDerivatives:
     unit, margin = observation.noise.mean(len(y)), max(MARGIN, NODE_MARGIN * len(y))
     best = _Fit(_risk_of_others(observation), None, np.zeros_like(y), np.zeros_like(eps))
     failures = 0
-    for count in pieces.numbers_of_levels():
+    most = MOST_MESSAGES // max(LANES * len(field.arcs.indices), 1)
+    for count in [count for count in pieces.numbers_of_levels() if count <= most]:
         limit = best.risk + (SLACK if best.first is None else -margin) * unit
         one = _fit(observation, field, pieces.centers(count), limit)
         failures, best = (failures + 1, best) if one is None else (0, one)
