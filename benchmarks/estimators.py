@@ -215,36 +215,117 @@ def sigma_table(draws: int) -> list[str]:
     ]
 
 
-def risk_table(draws: int) -> list[str]:
-    graph = hg.datasets.city(1000)
-    clean = hg.hotspot_counts(graph, total=4000).astype(float)
-    rows = []
-    for sigma in (20.0, 6.0, 2.0):
-        for method, flags in (
-            ("sgwt_sure", {}),
-            ("sgwt_deep", {}),
-            ("sgwt_block", {}),
-            ("let", {}),
-            ("auto", {}),
-            ("auto", {"nonnegative": True}),
-        ):
-            gap, score = [], []
-            for draw in range(draws):
-                result = hg.denoise(
-                    graph, clean + np.random.default_rng(draw).normal(0, sigma, graph.n), sigma=sigma, method=method, **flags
-                )
-                error = result.risk - np.sum((result.signal - clean) ** 2)
-                gap.append(error / sigma**2)
-                score.append(error / result.risk_se)
-            label = method + (", nonnegative" if flags else "")
-            rows.append(
-                [sigma, label, f"{np.mean(gap):+.1f} ± {stats.sem(gap):.1f}", f"{np.mean(score):+.2f}", f"{np.std(score):.2f}"]
-            )
-    head = ["sigma", "method", "risk - true error, in sigma^2", "in risk_se", "standard deviation in risk_se"]
+def risk_cases(draws: int):
+    """(name, graph, signal, sigmas, settings by label, draws) of the table of risks; all data are generated."""
+    city = hg.datasets.city(1000)
+    counts = hg.hotspot_counts(city, total=4000).astype(float)
+    single = {name: {"method": name} for name in (*METHODS[:-1], "filter", "counts", "auto")}
+    yield "city", city, counts, (20.0, 6.0, 2.0), {**single, "auto, nonnegative": {"nonnegative": True}}, draws
+    mesh = hg.datasets.random_geometric(1000)
+    for name, signal in {
+        "smooth on a mesh": hg.smooth_signal(mesh),
+        "pieces on a mesh": hg.piecewise_constant_signal(mesh),
+    }.items():
+        signed = {label: flags for label, flags in single.items() if label != "counts"}
+        yield name, mesh, 3 * signal / signal.std(), (3.0, 1.0), signed, draws // 4
+    other = np.random.default_rng(1).poisson(counts).astype(float)
+    guided = {"let": {"method": "let"}, "auto": {}, "auto, nonnegative": {"nonnegative": True}}
+    guided = {f"{label}, guided": {**flags, "guides": other} for label, flags in guided.items()}
+    yield "city and another draw of its counts", city, counts, (20.0, 6.0, 2.0), guided, draws // 4
+    streets = hg.datasets.city(500)
+    pattern = hg.hotspot_counts(streets, total=2000).astype(float)
+    rhythm = 0.8 + 0.36 * np.sin(2 * np.pi * np.arange(12) / 12)
+    hours = np.random.default_rng(2).poisson(pattern[:, None] * rhythm).astype(float)
+    path = {f"{name}, path": {"method": name, "columns": "path"} for name in ("sgwt_sure", "sgwt_deep", "let", "auto")}
+    yield "12 hours", streets, hours, (8.0, 3.0, 1.0), path, draws // 10
+    series = {"auto, series": {}, "auto, nonnegative, series": {"nonnegative": True}}
+    series = {label: {**flags, "columns": "series"} for label, flags in series.items()}
+    yield "12 hours", streets, hours, (8.0, 3.0, 1.0), series, draws // 25
+
+
+def risk_row(graph, clean, sigma: float, flags, draws: int) -> list[str]:
+    """Mean of risk - true error; risks of several columns are added up.
+
+    Means are those of risk - error less ||noise||^2 - n sigma^2 and less 2 <noise, truth - mean estimate from other draws>. Both terms have
+    mean 0, and most of the variance.
+    """
+    noise = np.stack([np.random.default_rng(draw).normal(0, sigma, clean.shape) for draw in range(draws)])
+    results = [hg.denoise(graph, clean + one, sigma=sigma, **flags) for one in noise]
+    signals = np.stack([one.signal for one in results])
+    others = (signals.sum(axis=0) - signals) / (draws - 1)
+    nodes = tuple(range(1, noise.ndim))
+    errors = np.array([np.sum(one.risk) for one in results]) - np.sum((signals - clean) ** 2, axis=nodes)
+    chance = np.sum(noise**2, axis=nodes) - clean.size * sigma**2 + 2 * np.sum(noise * (clean - others), axis=nodes)
+    risk_se = np.array([np.sqrt(np.sum(np.square(one.risk_se))) for one in results])
+    bias = errors - chance
     return [
-        f"**Is `risk` true?** Generated city of {graph.n:,} nodes, {draws} draws; the noise alone has {graph.n:,} sigma^2",
+        f"{np.mean(bias) / sigma**2:+.1f} ± {stats.sem(bias) / sigma**2:.1f}",
+        f"{np.mean(bias / risk_se):+.2f} ± {stats.sem(bias / risk_se):.2f}",
+        f"{np.std(errors / risk_se):.2f}",
+        f"{np.mean(np.abs(errors) < 2 * risk_se):.0%}",
+        str(draws),
+    ]
+
+
+def risk_table(draws: int) -> list[str]:
+    rows = [
+        [name, f"{sigma:g}", label, *risk_row(graph, clean, sigma, flags, max(count, 2))]
+        for name, graph, clean, sigmas, labels, count in risk_cases(draws)
+        for sigma in sigmas
+        for label, flags in labels.items()
+    ]
+    head = [
+        "signal",
+        "sigma",
+        "method",
+        "risk - true error, in sigma^2",
+        "in risk_se",
+        "standard deviation",
+        "within 2 risk_se",
+        "draws",
+    ]
+    return [
+        "**Is `risk` true?** Generated signals; of a nonnegative result, which is clipped at 0, `risk` is that before clipping, and too large",
         "",
         *table(head, rows),
+        *choice_table(max(draws // 5, 3)),
+    ]
+
+
+def choice_cases():
+    """(name, graph, signal, sigma): other generated graphs and signals than those of the table of risks."""
+    for n in (200, 1000, 6000):
+        roads = hg.datasets.roads(n, seed=3)
+        counts = hg.hotspot_counts(roads, total=4 * roads.n).astype(float)
+        for sigma in (10.0, 3.0):
+            yield f"roads, {roads.n:,} nodes", roads, counts, sigma
+    grid = hg.datasets.grid(32, 32)
+    signal = hg.piecewise_constant_signal(grid, seed=4)
+    yield "pieces on a grid", grid, 3 * signal / signal.std(), 1.0
+    yield "nothing on a grid", grid, np.zeros(grid.n), 1.0
+
+
+def choice_table(draws: int) -> list[str]:
+    """What choosing costs in degrees of freedom: (<noise, estimate> / sigma^2 - divergence at fixed thresholds or weights), and what is charged."""
+    rows = []
+    for name, graph, clean, sigma in choice_cases():
+        row = [name, f"{sigma:g}"]
+        for method in ("sgwt_sure", "sgwt_beta", "sgwt_block", "let", "counts"):
+            noise = np.stack([np.random.default_rng(1000 + draw).normal(0, sigma, graph.n) for draw in range(draws)])
+            results = [hg.denoise(graph, clean + one, sigma=sigma, method=method) for one in noise]
+            signals = np.stack([one.signal for one in results])
+            others = (signals.sum(axis=0) - signals) / (draws - 1)  # the mean of other draws, which do not know this noise
+            divergence = np.array([one.details["divergence"] for one in results])
+            cost = np.sum(noise * (signals - others), axis=1) / sigma**2 - divergence
+            sure = np.array([np.sum((one.signal - clean - e) ** 2) for one, e in zip(results, noise, strict=True)])
+            sure = sure / sigma**2 - graph.n + 2 * divergence
+            charged = (np.array([one.risk for one in results]) / sigma**2 - sure) / 2
+            row.append(f"{np.mean(cost):.0f} ± {stats.sem(cost):.0f} / {np.mean(charged):.0f}")
+        rows.append(row)
+    return [
+        "**What choosing costs**, in degrees of freedom: measured / charged. What is charged was set on cities and meshes like those above; of the graphs below only the roads were used, for the exponents",
+        "",
+        *table(["signal", "sigma", "thresholds", "and exponents", "of blocks", "weights of `let`", "prior of `counts`"], rows),
     ]
 
 

@@ -2,6 +2,7 @@
 
     PYTHONPATH=src python benchmarks/gpu.py                         1.1e6, 1.1e7 and 1e8 nodes; needs CuPy, PyTorch if it is there
     PYTHONPATH=src python benchmarks/gpu.py --sizes 1100000         only some sizes
+    PYTHONPATH=src python benchmarks/gpu.py --mesh --out mesh.md    `auto` on the processor and on the GPU, on a mesh of 35,000 nodes
 
 Road networks are generated up to 1.1e7 nodes, 1e8 are a grid (its generator is faster). Every time is the median of several runs after a
 warm-up, between CUDA events for transforms and on the host's clock, with the card idle at both ends, for whole denoisings. Writes
@@ -20,11 +21,13 @@ import cupy as cp
 import numpy as np
 from cupyx.scipy import sparse as device_sparse
 from scipy import sparse
+from scipy.spatial import ConvexHull
 
 import hushgraph as hg
 from hushgraph.core import cpu, reference
 
 ROADS = 20_000_000  # nodes up to which road networks are generated
+MOST_COUNTED = 2_000_000  # nodes up to which `counts` is measured
 RECORDED = Path(__file__).parent / "results" / "gpu.md"
 
 
@@ -123,13 +126,15 @@ def measure(graph, frame, dtype, bandwidth: float) -> dict[str, str]:
     pool, started = cp.get_default_memory_pool(), time.perf_counter()
     graph.device_layout("combinatorial")
     row["order of rows and upload, s"] = f"{time.perf_counter() - started:.2f}"
-    for method in ("sgwt_sure", "let") if small else ("sgwt_sure",):
+    for method in ("sgwt_sure", "let", "filter", "auto") if small else ("sgwt_sure",):
         graph.free_device()
         pool.free_all_blocks()
         row[f"denoise, {method}, ms"] = (
             f"{on_the_clock(lambda method=method: hg.denoise(graph, noisy, sigma=1, method=method)):.2f}"
         )
         row[f"memory of the card then, {method}, GB"] = f"{pool.total_bytes() / 1e9:.1f}"
+    if graph.n <= MOST_COUNTED and dtype == np.float64:
+        row.update(of_counts(graph))
     F = hg.analyze(frame, noisy)
     forward = between_events(lambda: hg.analyze(frame, noisy))
     row["forward, ms"] = f"{forward:.2f}"
@@ -138,6 +143,27 @@ def measure(graph, frame, dtype, bandwidth: float) -> dict[str, str]:
     row["bytes of a plain recurrence at copy speed, ms"] = f"{1e3 * moved / bandwidth:.2f}"
     row.update(against_others(graph, frame, noisy, forward))
     return row | against_the_processor(graph, frame, noisy, F.get()) if small else row
+
+
+def of_counts(graph) -> dict[str, str]:
+    """Counts: `counts` alone and in `auto`, and how far the result is from that of the processor."""
+    clean = hg.hotspot_counts(graph, total=3.5 * graph.n)
+    noisy = clean + 8.06 * np.random.default_rng(0).normal(size=graph.n)
+    there, settings = cp.asarray(noisy), {"sigma": 8.06, "nonnegative": True}
+    started = time.perf_counter()
+    found = hg.denoise(graph, there, method="counts", **settings)
+    row = {"first counts, with the surroundings, s": f"{time.perf_counter() - started:.1f}"}
+    for method in ("counts", "auto"):
+        name = "counts" if method == "counts" else "auto with counts"
+        row[f"denoise, {name}, ms"] = (
+            f"{on_the_clock(lambda method=method: hg.denoise(graph, there, method=method, **settings)):.0f}"
+        )
+    started = time.perf_counter()
+    here = hg.denoise(graph, noisy, method="counts", **settings)
+    row["counts on the processor, s"] = f"{time.perf_counter() - started:.1f}"
+    apart = np.linalg.norm(found.signal.get() - here.signal) / np.linalg.norm(here.signal)
+    row["counts, distance from the processor's result, relative"] = f"{apart:.1e}"
+    return row
 
 
 def against_others(graph, frame, noisy, forward: float) -> dict[str, str]:
@@ -170,11 +196,51 @@ def against_the_processor(graph, frame, noisy, F) -> dict[str, str]:
     return row
 
 
+# ---- `auto` on both machines ---------------------------------------------------------------------------------------
+
+
+def mesh(n: int):
+    """The graph of a mesh of random points on a sphere, and the points."""
+    points = np.random.default_rng(0).normal(size=(n, 3))
+    points /= np.linalg.norm(points, axis=1)[:, None]
+    return hg.Graph.from_mesh(points, ConvexHull(points).simplices), points
+
+
+def auto_on_a_mesh(n: int = 35_000) -> list[str]:
+    """Lines of a table: the error of `auto` in noise variances on the processor and on the GPU, for kinds of signals, and times."""
+    (graph, points), rng = mesh(n), np.random.default_rng(1)
+    waves, centres = points @ rng.normal(size=(3, 5)), points[rng.integers(0, n, 12)]
+    signals = {
+        "smooth": 5 * np.sin(4 * waves[:, 0]) + 3 * np.cos(6 * waves[:, 1]),
+        "pieces": 10.0 * (waves[:, 2] > 0.3) + 6 * (waves[:, 3] > 1) - 5 * (waves[:, 4] < -0.7),
+        "spots": sum(20 * np.exp(-((points - centre) ** 2).sum(axis=1) / 0.01) for centre in centres),
+    }
+    signals["smooth and pieces"] = signals["smooth"] / 2 + signals["pieces"]
+    lines = ["| signal | sigma | error, processor | error, GPU | GPU over processor | ms, processor | ms, GPU |", "|---" * 7 + "|"]
+    for name, clean in signals.items():
+        for sigma in (1.0, 3.0, 10.0):
+            noisy = clean + sigma * np.random.default_rng(5).normal(size=n)
+            there = cp.asarray(noisy)
+            signal = hg.denoise(graph, noisy, sigma=sigma).signal
+            started = time.perf_counter()
+            hg.denoise(graph, noisy, sigma=sigma)
+            host = 1e3 * (time.perf_counter() - started)
+            device = on_the_clock(lambda there=there, sigma=sigma: hg.denoise(graph, there, sigma=sigma), 3)
+            found = hg.denoise(graph, there, sigma=sigma).signal.get()
+            errors = [np.mean((one - clean) ** 2) / sigma**2 for one in (signal, found)]
+            lines.append(
+                f"| {name} | {sigma:g} | {errors[0]:.5f} | {errors[1]:.5f} | {errors[1] / errors[0]:.4f} | {host:.0f} | {device:.1f} |"
+            )
+            print(lines[-1], flush=True)
+    return lines
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
         "--sizes", type=lambda text: [int(float(part)) for part in text.split(",")], default=[1_100_000, 11_000_000, 10**8]
     )
+    parser.add_argument("--mesh", action="store_true", help="compare `auto` on both machines, on a mesh")
     parser.add_argument("--out", type=Path, default=RECORDED)
     arguments = parser.parse_args()
     bandwidth = copy_bandwidth()
@@ -182,6 +248,9 @@ def main():
     print(
         head := f"{datetime.date.today()}, {name}, CuPy {cp.__version__}; copy {bandwidth / 1e12:.2f} TB/s; degree 100", flush=True
     )
+    if arguments.mesh:
+        arguments.out.write_text("\n".join([f"{head}.", "", *auto_on_a_mesh()]) + "\n")
+        return
     rows = []
     for n in arguments.sizes:
         graph = hg.datasets.roads(n) if n <= ROADS else hg.datasets.grid(round(n**0.5), round(n**0.5))

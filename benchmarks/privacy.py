@@ -123,7 +123,7 @@ def pipeline_table() -> list[str]:
         both = best_of(publish, repeats=3)
         public = release(counts, epsilon=1, delta=1e-6, ledger=ledger, public_graph=True)
         start = time.perf_counter()
-        public.export(f"{folder}/out", method=METHOD)
+        public.export(f"{folder}/out", method=METHOD, report=False)
         export = time.perf_counter() - start
     return [
         f"| 1,000,000 events of 200,000 people, {graph.n:,} nodes | seconds |",

@@ -39,6 +39,8 @@ class Recorder:
         runner.Runner._run_here = here
         self.count(ghosts.Part, "fill", lambda found: found.nbytes)
         self.count(tasks.Run, "values", lambda found: found.nbytes)
+        for name in ("row", "at"):
+            self.count(tasks.StoredWeights, name, lambda found: found.nbytes)
         self.count(ghosts.RowFiles, "gather", lambda found: sum(rows.columns.nbytes + rows.starts.nbytes for rows in found))
         self.count(rows, "_gather", lambda found: found[0].nbytes)
         self.count(rows, "owned_nodes", lambda found: 0, more=lambda work, part: (work / "owner.npy").stat().st_size)

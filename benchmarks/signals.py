@@ -35,11 +35,14 @@ RESULTS = Path(__file__).parent / "results"
 PARTS = ("kinds", "smooth", "filter", "photographs", "degree", "sigma", "risk")
 OURS = tuple(name for name in ("auto", "let", "sgwt_deep", "filter") if name in METHODS)
 LOSS = 0.05  # dB that count as a loss
+NO_BREAK = "\N{NO-BREAK SPACE}"
 MARKERS = {"streets": ("o", "#1b6ca8"), "mesh": ("s", "#d1495b"), "kNN": ("^", "#2e8b57"), "grid": ("D", "#8d5a97")}
 
 
 def table(head, rows) -> list[str]:
-    return ["| " + " | ".join(map(str, line)) + " |" for line in (head, ["---"] * len(head), *rows)] + [""]
+    """Lines of a table in which a number and its standard error, or its unit, are never on two lines."""
+    lines = ["| " + " | ".join(map(str, line)) + " |" for line in (head, ["---"] * len(head), *rows)] + [""]
+    return [line.replace(" ± ", f"{NO_BREAK}±{NO_BREAK}").replace(" s)", f"{NO_BREAK}s)") for line in lines]
 
 
 def removed(estimate, clean, sigma) -> float:
@@ -58,6 +61,20 @@ def denoised(graph, noisy, sigma, method):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return hg.denoise(graph, noisy, sigma=sigma, method=method)
+
+
+def scores_of_draws(place, kind, sigma, n_draws, methods, peer) -> tuple[dict[str, list[float]], list[float]]:
+    """Decibels of each draw: of methods of the library, and of a peer, which fits a filter to the coefficients of the eigenvectors."""
+    x, vectors = place.eigen
+    scores, scores_of_peer = {method: [] for method in methods}, []
+    for draw in range(n_draws):
+        clean = clean_signal(place, kind, draw)
+        y = clean + place.noise(sigma, draw)
+        z = vectors.T @ y
+        scores_of_peer.append(removed(vectors @ (peer(x, z, sigma).gain * z), clean, sigma))
+        for method in methods:
+            scores[method].append(removed(denoised(place.graph, y, sigma, method).signal, clean, sigma))
+    return scores, scores_of_peer
 
 
 # ---- kinds -------------------------------------------------------------------------------------------------------------
@@ -198,7 +215,7 @@ def draw_kinds(cells, path) -> None:
     """Draw the difference of `auto` to the best peer that does not know the truth: a panel per noise level, a row per kind, a marker per graph."""
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(1, len(SIGMAS), figsize=(12, 5.6), sharey=True, sharex=True, layout="constrained")
+    figure, axes = plt.subplots(1, len(SIGMAS), figsize=(10.5, 5.6), sharey=True, sharex=True, layout="constrained")
     rows = list(KINDS)[::-1]
     for axis, sigma in zip(axes, SIGMAS, strict=True):
         axis.axvspan(-100, 0, color="#d1495b", alpha=0.07, lw=0)
@@ -229,9 +246,9 @@ def draw_kinds(cells, path) -> None:
         )
         axis.set_xscale("symlog", linthresh=1.0, linscale=1.0)
         axis.set(
-            xlim=(-6, 20),
-            xticks=[-5, -2, -1, -0.5, 0, 0.5, 1, 2, 5, 10],
-            xticklabels=["-5", "-2", "-1", "", "0", "", "1", "2", "5", "10"],
+            xlim=(-4, 30),
+            xticks=[-2, -1, -0.5, 0, 0.5, 1, 2, 5, 10, 20],
+            xticklabels=["-2", "-1", "", "0", "", "1", "2", "5", "", "20"],
         )
         axis.minorticks_off()
         axis.grid(axis="x", color="0.9", lw=0.7)
@@ -241,7 +258,7 @@ def draw_kinds(cells, path) -> None:
         for side in ("top", "right", "left"):
             axis.spines[side].set_visible(False)
         axis.tick_params(left=False)
-    axes[0].text(-5.5, len(rows) - 0.45, "auto loses", color="#a03040", va="bottom", fontsize=9)
+    axes[0].text(-3.7, len(rows) - 0.35, "auto loses", color="#a03040", va="bottom", fontsize=9)
     handles, labels = axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=len(PLACES), frameon=False)
     figure.savefig(path, dpi=130)
@@ -258,18 +275,9 @@ def smooth(n_draws) -> list[str]:
     rows, gaps = [], {method: [] for method in methods}
     for name in ("streets", "mesh", "kNN"):
         place = PLACES[name]()
-        x, vectors = place.eigen
         for kind in SMOOTH_KINDS:
             for sigma in SIGMAS:
-                scores = {method: [] for method in ("Gaussian process", *methods)}
-                for draw in range(count):
-                    clean = clean_signal(place, kind, draw)
-                    y = clean + place.noise(sigma, draw)
-                    z = vectors.T @ y
-                    scores["Gaussian process"].append(removed(vectors @ (peers.matern_process(x, z, sigma).gain * z), clean, sigma))
-                    for method in methods:
-                        scores[method].append(removed(denoised(place.graph, y, sigma, method).signal, clean, sigma))
-                process = scores.pop("Gaussian process")
+                scores, process = scores_of_draws(place, kind, sigma, count, methods, peers.matern_process)
                 for method, values in scores.items():
                     gaps[method].append(np.mean(values) - np.mean(process))
                 rows.append([name, kind, f"{sigma:g}", f"{np.mean(process):.2f}", f"{np.mean(scores['auto']):.2f}"])
@@ -313,18 +321,9 @@ PROTOTYPE = {  # decibels of the first prototype with eigenvectors at sigma 1, 3
 def city_rows(n_draws):
     """Rows of the generated city: methods of the library and the filter with eigenvectors on the same draws."""
     place = PLACES["streets"]()
-    x, vectors = place.eigen
     for kind, first in PROTOTYPE.items():
         for sigma, figure in zip(SIGMAS, first, strict=True):
-            scores = {name: [] for name in (*OURS, "exact")}
-            for draw in range(2 * n_draws):
-                clean = clean_signal(place, kind, draw)
-                y = clean + place.noise(sigma, draw)
-                z = vectors.T @ y
-                scores["exact"].append(removed(vectors @ (peers.sure_filter(x, z, sigma).gain * z), clean, sigma))
-                for method in OURS:
-                    scores[method].append(removed(denoised(place.graph, y, sigma, method).signal, clean, sigma))
-            exact = scores.pop("exact")
+            scores, exact = scores_of_draws(place, kind, sigma, 2 * n_draws, OURS, peers.sure_filter)
             cells = [f"{np.mean(values):.2f}" for values in scores.values()]
             gaps = [difference(scores[method], exact) for method in ("auto", "filter") if method in scores]
             print(kind, sigma, cells, np.mean(exact), gaps, flush=True)

@@ -42,7 +42,7 @@ print(times[0] - began, times[1] - times[0], times[2] - times[1])
 """
 BUDGET = ["budget", "create", "budget.db", "--dataset", "trips", "--unit", "trip", "--epsilon", "100", "--weak-guarantee"]
 RELEASE = [
-    "release", "events.parquet", "streets.npz", "--ledger", "budget.db", "--epsilon", "0.5", "--unit", "trip", "--assume-bound",
+    "release", "streets.npz", "events.parquet", "--ledger", "budget.db", "--epsilon", "0.5", "--unit", "trip", "--assume-bound",
     "--max-nodes", "1", "--max-per-node", "1", "--lon", "pickup_lon", "--lat", "pickup_lat", "--max-distance", "200", "--public-graph",
 ]  # fmt: skip
 OPEN = "() => !document.getElementById('main').hidden"

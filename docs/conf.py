@@ -24,6 +24,7 @@ extensions = [
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
+    "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
 ]
 exclude_patterns = ["gallery", "**/README.md"]
@@ -62,6 +63,8 @@ sphinx_gallery_conf = {
     "remove_config_comments": True,
     "copyfile_regex": "",
     "matplotlib_animations": False,
+    "parallel": True,  # as many processes as `sphinx -j` has
+    "ignore_repr_types": r"matplotlib\.",  # figures are shown; their names are not
 }
 
 # ---- looks ------------------------------------------------------------------------------------------------------
@@ -70,11 +73,16 @@ html_theme = "pydata_sphinx_theme"
 html_title = "hushgraph"
 html_static_path = ["_static"]
 html_css_files = ["hushgraph.css"]
+html_js_files = [("hushgraph.js", {"defer": "defer"})]
+copybutton_prompt_text = r">>> |\.\.\. |\$ "  # not copied, nor are the lines without a prompt, which are output
+copybutton_prompt_is_regexp = True
+copybutton_line_continuation_character = "\\"
+copybutton_selector = "div:not(.highlight-text) > div.highlight > pre"  # not what a block prints
 html_copy_source = False
 html_show_sourcelink = False
 html_show_sphinx = False
 html_theme_options = {
-    "logo": {"text": "hushgraph"},
+    "logo": {"text": f"hushgraph {release}"},
     "navbar_end": ["theme-switcher"],
     "secondary_sidebar_items": ["page-toc"],
     "header_links_before_dropdown": 7,
@@ -82,10 +90,10 @@ html_theme_options = {
     "navigation_with_keys": False,
     "footer_start": ["copyright"],
     "footer_end": [],
-    "pygments_light_style": "tango",
-    "pygments_dark_style": "monokai",
+    "pygments_light_style": "a11y-high-contrast-light",
+    "pygments_dark_style": "a11y-high-contrast-dark",
 }
-html_sidebars = {"index": []}
+html_sidebars = {"index": [], "install": []}
 
 # Where a public name without its package is looked up; a plain word such as `sure` only in the first two.
 HOMES = ("", "wavelets.", "baselines.", "privacy.", "datasets.", "graphs.", "files.", "plotting.")

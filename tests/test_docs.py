@@ -2,9 +2,11 @@
 
 import ast
 import importlib.util
+import math
 import re
 import subprocess
 import sys
+import tomllib
 import warnings
 from pathlib import Path
 
@@ -30,7 +32,21 @@ def loaded(path):
 run = loaded(ROOT / "docs" / "tutorials" / "run.py")
 pages = loaded(ROOT / "docs" / "reference" / "pages.py")
 TUTORIALS = sorted(path for path in (ROOT / "docs" / "tutorials").glob("*.md") if run.blocks(path.read_text("utf-8")))
-RECIPES = [ROOT / "docs" / name for name in ("guides.md", "contributing/kernel.md", "contributing/candidate.md")]
+RECIPES = [
+    ROOT / "docs" / name
+    for name in (
+        "guides.md",
+        "totals.md",
+        "zones.md",
+        "error_bars.md",
+        "assumptions.md",
+        "install.md",
+        "epsilon.md",
+        "coming_from.md",
+        "contributing/kernel.md",
+        "contributing/candidate.md",
+    )
+]
 SOURCES = ("docs", "docs/tutorials", "docs/contributing", "docs/reference", ".")
 TEXTS = sorted(path for folder in SOURCES for path in (ROOT / folder).glob("*.md"))
 
@@ -121,6 +137,8 @@ def test_an_import_that_fails_is_noticed(tmp_path):
 def test_code_blocks_run_and_print_what_the_page_says(page, tmp_path, monkeypatch):
     plt = pytest.importorskip("matplotlib.pyplot")
     pytest.importorskip("networkx")
+    if page.stem == "own_city":
+        pytest.importorskip("geopandas")
     monkeypatch.setenv("MPLBACKEND", "agg")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -176,9 +194,45 @@ def test_paper_to_code_names_what_exists():
             home = getattr(home, part, None)
 
 
+def test_tables_about_assumptions_are_those_of_the_benchmark():
+    """Rows with three numbers in each cell are copied from the file that the benchmark writes."""
+    page, results = ((ROOT / name).read_text("utf-8") for name in ("docs/assumptions.md", "benchmarks/results/assumptions.md"))
+    rows = [line for line in page.splitlines() if line.startswith("|") and line.count(" / ") == 6]
+    assert len(rows) > 20
+    assert not set(rows) - set(results.splitlines())
+
+
+def test_tables_of_coming_from_are_those_of_the_benchmark():
+    page, results = ((ROOT / name).read_text("utf-8") for name in ("docs/coming_from.md", "benchmarks/results/coming_from.md"))
+    rows = [line for line in page.splitlines() if re.match(r"\| .* \| \d+\.\d\d", line)]
+    assert len(rows) == 19
+    assert not set(rows) - set(results.splitlines())
+
+
 def test_experiments_of_paper_to_code_exist():
     from hushgraph.experiments.reproduction import EXPERIMENTS
 
     text = (ROOT / "docs" / "paper_to_code.md").read_text("utf-8")
     assert set(re.findall(r"`((?:fig|table)-[a-z-]+|timing|corrections)`", text)) | {"fig-decay"} == set(EXPERIMENTS)
     assert all((ROOT / "src" / "hushgraph" / file).is_file() for file in re.findall(r"`(experiments/\w+\.py)`", text))
+
+
+def test_install_lists_every_extra_for_users_with_its_packages():
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
+    for_developers = {"docs", "demo", "test", "test-tools", "browser", "lint", "dev"}
+    packages = {
+        name: sorted(part for one in needs for part in re.sub(r"^hushgraph\[|>=.*|\]$", "", one).split(","))
+        for name, needs in extras.items()
+        if name not in for_developers
+    }
+    rows = re.findall(r"^\| `(\w+)` \| ([^|]*) \|", (ROOT / "docs" / "install.md").read_text("utf-8"), re.MULTILINE)
+    assert {name: sorted(re.findall(r"`([^`]+)`", cell)) for name, cell in rows} == packages
+
+
+def test_the_table_of_words_bounds_the_chance_of_a_right_guess():
+    """(exp(epsilon) + delta) / (1 + exp(epsilon)), rounded up, for the largest delta that a release may have."""
+    rows = re.findall(r"^\| up to (\d+) \| ([\d.]+) % \|", (ROOT / "docs" / "privacy.md").read_text("utf-8"), re.MULTILINE)
+    assert [row[0] for row in rows] == ["1", "3", "10"]
+    for epsilon, percent in ((float(row[0]), float(row[1])) for row in rows):
+        bound = 100 * (math.exp(epsilon) + 1e-3) / (1 + math.exp(epsilon))
+        assert bound <= percent < bound + 0.1

@@ -17,8 +17,9 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 import hushgraph
+from hushgraph._deprecation import renamed
 from hushgraph._errors import HushgraphError, InputError, InputTypeError, PathError, Reference, Sentence, argument
-from hushgraph._validation import checked_count, checked_number, checked_real_array, choose, renamed, shown
+from hushgraph._validation import checked_count, checked_number, checked_real_array, choose, shown
 from hushgraph.cli import app
 from hushgraph.cli.failures import in_options, options_of, sentence_of
 from hushgraph.files.graphs import read_graph
@@ -91,7 +92,7 @@ def test_a_refused_value_is_printed_as_it_is(value):
 @pytest.mark.parametrize("command", ["info", "denoise", "release"])
 def test_a_folder_named_like_an_argument(tmp_path, command):
     path = tmp_path / "sigma=2" / "max_nodes=3" / "streets.csv"
-    files = {"info": [path], "denoise": [path, "signal.csv", "-o", tmp_path / "x.csv"], "release": ["trips.csv", path]}[command]
+    files = {"info": [path], "denoise": [path, "signal.csv", "-o", tmp_path / "x.csv"], "release": [path, "trips.csv"]}[command]
     options = ["--epsilon", 1, "--ledger", tmp_path / "b.db", "-o", tmp_path / "out"] if command == "release" else []
     if command == "release":
         hushgraph.privacy.Ledger.create(
@@ -122,8 +123,8 @@ def test_ledgers_and_events_named_like_arguments(tmp_path, command):
     (place / "trips.csv").write_text("person,unit=,node\np1,a,0\n")
     Ledger.create(budget, dataset="dataset={unit=}", **NAMES)
     words = {
-        "release": ("release", place / "trips.csv", streets, *BOUNDED, "--epsilon", 1, "--public-graph", "-o", place / "out"),
-        "check": ("check", place / "trips.csv", streets, *BOUNDED),
+        "release": ("release", streets, place / "trips.csv", *BOUNDED, "--epsilon", 1, "--public-graph", "-o", place / "out"),
+        "check": ("check", streets, place / "trips.csv", *BOUNDED),
         "verify": ("verify", place, streets),
         "budget show": ("budget", "show"),
     }[command]
@@ -433,7 +434,9 @@ EVENTS = {"person": ["a"], "node": [0]}
 
 @pytest.mark.parametrize("function", [hushgraph.privacy.count_events, hushgraph.privacy.check_events])
 def test_the_progress_of_events_is_a_function(function):
-    with pytest.raises(InputTypeError, match="progress must be a function of the number of rows done; got 5") as wrong:
+    with pytest.raises(
+        InputTypeError, match="progress must be True, for a bar, or a function of the number of rows done; got 5"
+    ) as wrong:
         function(LINE, EVENTS, unit="person", adjacency="add-remove", max_nodes=1, max_per_node=1, progress=5)
     assert wrong.value.argument == "progress"
 

@@ -27,7 +27,14 @@ names = {
 figure = hg.plot_maps(streets, names, label="trips", attribution="a generated city")
 
 # %%
-# The expected error of each corner is Stein's estimate averaged over the corners around it. It needs no truth. It is large downtown, where
+# The expected error of each corner is that of its posterior distribution. It needs no truth. It is large downtown, where
 # the counts are large, and small outside, far below the sigma of 5 of the noise.
 
 ax = hg.plotting.plot_error(streets, result, title="Expected error")
+
+# %%
+# For a table or a text, take intervals: about 90 % of the true counts lie between the two ends.
+
+lower, upper = result.interval(0.9)
+busiest = result.signal.argmax()
+print(f"{result.signal[busiest]:.0f} trips, between {lower[busiest]:.0f} and {upper[busiest]:.0f}; in truth {trips[busiest]:.0f}")

@@ -33,7 +33,8 @@ print(f"root mean square error: {before:.1f} before, {after:.1f} after")
 print(f"estimated without the truth: {np.sqrt(result.risk / graph.n):.1f}")
 
 figure, axes = plt.subplots(1, 3, figsize=(9.6, 3.5), layout="constrained")
-for ax, (title, image) in zip(axes, {"Original": clean, "Noisy": noisy, "Denoised": denoised}.items(), strict=True):
+images = {"Original": clean, "Noisy": noisy, "Denoised": denoised}
+for ax, (title, image) in zip(axes, images.items(), strict=True):
     ax.imshow(image, cmap="gray", vmin=0, vmax=255)
     quality = "" if image is clean else f", {hg.snr(clean.ravel(), image.ravel()):.1f} dB"
     ax.set_title(title + quality, loc="left", fontweight="bold")
@@ -46,8 +47,9 @@ for ax, (title, image) in zip(axes, {"Original": clean, "Noisy": noisy, "Denoise
 expected = result.expected_error().reshape(clean.shape)
 actual = np.sqrt(uniform_filter((denoised - clean) ** 2, 9))
 figure, axes = plt.subplots(1, 2, figsize=(7.2, 3.5), layout="constrained")
-for ax, (title, image) in zip(axes, {"Expected error": expected, "Actual error": actual}.items(), strict=True):
+errors = {"Expected error": expected, "Actual error": actual}
+for ax, (title, image) in zip(axes, errors.items(), strict=True):
     shown = ax.imshow(image, cmap="magma_r", vmin=0, vmax=sigma)
     ax.set_title(title, loc="left", fontweight="bold")
     ax.set_axis_off()
-figure.colorbar(shown, ax=axes, label="grey levels", shrink=0.8)
+bar = figure.colorbar(shown, ax=axes, label="grey levels", shrink=0.8)

@@ -167,8 +167,9 @@ def _entry(record: tuple[str, str] | None) -> list[str]:
 def result_page(path: Path, docs: Path) -> str:
     """Return a page that includes a file of benchmarks/results, below the heading of the file or its name."""
     text = path.read_text(encoding="utf-8")
-    has_heading = text.startswith("## ")
-    title = text.split("\n", 1)[0][3:] if has_heading else path.stem.replace("-", ", ", 1).replace("_", " ").capitalize()
+    has_heading = text.startswith(("# ", "## "))
+    heading, name = text.split("\n", 1)[0], path.stem.replace("-", ", ", 1).replace("_", " ").capitalize()
+    title = heading.lstrip("#").strip().removesuffix(".") if has_heading else name
     depth = len(path.relative_to(docs.parent / "benchmarks" / "results").parts)
     source = "../" * (depth + 1) + path.relative_to(docs.parent).as_posix()
     start = ":start-line: 1\n" * has_heading

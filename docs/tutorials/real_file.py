@@ -68,7 +68,7 @@ def main() -> None:
                 writer = csv.writer(file)
                 writer.writerow(["lon", "lat", "time"])
                 writer.writerows(row if change is None else change(row, number) for number, row in enumerate(rows))
-            command = f"hushgraph check pickups.csv manhattan.npz {options}"
+            command = f"hushgraph check manhattan.npz pickups.csv {options}"
             arguments = [sys.executable, "-m", "hushgraph", *command.split()[1:]]
             output = subprocess.run(arguments, cwd=folder, capture_output=True, text=True, check=True).stdout
             shortened = re.sub(r"(-?[0-9]+[.][0-9][0-9])[0-9]+", r"\1…", output)

@@ -16,7 +16,7 @@ __version__ = "0.1.0"
 def __getattr__(name: str) -> Any:
     if name != "app":
         return _load(name)
-    import warnings
+    from hushgraph._deprecation import warn_renamed
 
-    warnings.warn("hushgraph.app is called hushgraph.explorer now; the old name will go in 0.3", DeprecationWarning, stacklevel=2)
+    warn_renamed("hushgraph.app", "hushgraph.explorer", removed_in="0.3")
     return _load("explorer")

@@ -1,23 +1,28 @@
 """Progress of long computations: they report the share that is done, and the watcher can stop them by raising an exception.
 
 A watcher is a function of (share, what): the share of the work that is done, from 0 to 1, and the name of the next step. It belongs to
-the thread or task that started it, so it need not be passed from function to function.
+the thread or task that started it, so it need not be passed from function to function. `progress=True` shows a bar: on a terminal one of
+rich, in a notebook an HTML element, since rich needs another package there; nowhere else.
 """
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from html import escape
+from typing import Any
 
 from hushgraph._errors import InputTypeError
+from hushgraph._extras import extra
 from hushgraph._validation import shown
 
 Watcher = Callable[[float, str], Any]
-C = TypeVar("C", bound=Callable)
+Progress = Watcher | bool | None  # what progress= accepts
+Show = Callable[[float, str], Any]  # shows the work that is done, and a description
 
 
 @dataclass(frozen=True)
@@ -35,16 +40,14 @@ class _Part:
 _now: ContextVar[_Part | None] = ContextVar("part of the work", default=None)
 
 
-def checked_watcher(progress: C | None, takes: str = "the share that is done and the name of what comes next") -> C | None:
-    """Return `progress`, a function or None; `takes` names its arguments in the error."""
-    if progress is not None and not callable(progress):
-        raise InputTypeError.about(argument="progress", expected=f"a function of {takes}", got=shown(progress))
-    return progress
+def _checked_progress(progress: Any, takes: str) -> None:
+    if progress is not None and not isinstance(progress, bool) and not callable(progress):
+        raise InputTypeError.about(argument="progress", expected=f"True, for a bar, or a function of {takes}", got=shown(progress))
 
 
 @contextmanager
-def watching(watcher: Watcher | None) -> Iterator[None]:
-    """Call `watcher(share, what)` while the work inside the block goes on, share from 0 to 1; None changes nothing.
+def watching(progress: Progress) -> Iterator[None]:
+    """Call `progress(share, what)` while the work inside the block goes on, share from 0 to 1; True shows a bar, None and False nothing.
 
     Examples
     --------
@@ -55,14 +58,80 @@ def watching(watcher: Watcher | None) -> Iterator[None]:
     25% halfway
     75% halfway
     """
-    if watcher is None:
+    _checked_progress(progress, "the share that is done and the name of what comes next")
+    if not progress:
         yield
         return
-    token = _now.set(_Part(watcher))
+    with progress_bar("", total=1.0) if progress is True else nullcontext(progress) as watcher:
+        token = _now.set(_Part(watcher))
+        try:
+            yield
+        finally:
+            _now.reset(token)
+
+
+@contextmanager
+def counting_rows(progress: Callable[[int], Any] | bool | None) -> Iterator[Callable[[int], Any]]:
+    """Yield a function that tells `progress` how many rows are done; True shows a bar, None and False nothing.
+
+    The bar does not say the number of rows, which is private: the output of a notebook is stored.
+    """
+    _checked_progress(progress, "the number of rows done")
+    if progress is True:
+        with progress_bar("reading events", total=None) as show:
+            yield lambda done: show(done, "reading events")
+    else:
+        yield progress or (lambda done: None)
+
+
+# ---- a bar ------------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def progress_bar(text: str, *, total: float | None) -> Iterator[Show]:
+    """Show a bar with a description, and with the time left if `total` is known, while the block runs; it is removed at the end.
+
+    It is on stderr, if that is a terminal, or in the output of a notebook; elsewhere nothing is shown. Yields a function to call with
+    the work that is done and the description.
+    """
+    console = extra("rich.console", name="all", purpose="a progress bar").Console(stderr=True, highlight=False)
+    if console.is_jupyter:
+        yield from _notebook_bar(text, total)
+    elif not console.is_terminal:
+        yield lambda done, what: None
+    else:
+        rich = extra("rich.progress", name="all", purpose="a progress bar")
+        times = (rich.BarColumn(), rich.TaskProgressColumn(), rich.TimeRemainingColumn()) if total else (rich.TimeElapsedColumn(),)
+        columns = rich.SpinnerColumn(), rich.TextColumn("{task.description}", markup=False), *times
+        with rich.Progress(*columns, console=console, transient=True, redirect_stdout=sys.stdout.isatty()) as bar:
+            task = bar.add_task(text, total=total)
+            yield lambda done, what: bar.update(task, completed=done if total is None else min(done, total), description=what)
+
+
+def _notebook_bar(text: str, total: float | None) -> Iterator[Show]:
+    """Show an HTML bar in the output of a cell; it is redrawn for each percent or description."""
+    display = extra("IPython.display", name="all", purpose="a progress bar in a notebook")
+    shown_now = None
+
+    def page(done: float, what: str) -> Any:
+        share = "" if total is None else f' value="{min(done / total, 1.0):.2f}"'
+        return display.HTML(f"<div><progress{share}></progress> {escape(what)}</div>")
+
+    def show(done: float, what: str) -> None:
+        nonlocal shown_now
+        now = (None if total is None else round(100 * done / total), what)
+        if now != shown_now:
+            shown_now = now
+            handle.update(page(done, what))
+
+    handle = display.display(page(0.0, text), display_id=True)
     try:
-        yield
+        yield show
     finally:
-        _now.reset(token)
+        handle.update(display.HTML(""))
+
+
+# ---- parts of the work --------------------------------------------------------------------------------------------------
 
 
 def nth(k: int, m: int) -> AbstractContextManager[None]:

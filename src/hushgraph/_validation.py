@@ -6,13 +6,13 @@ which must neither overflow nor vanish.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import partial, wraps
+from difflib import get_close_matches
+from functools import partial
 from numbers import Integral, Real
-from typing import Any, ClassVar, NoReturn, ParamSpec, Protocol, TypeVar, runtime_checkable
+from typing import Any, ClassVar, NoReturn, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -22,37 +22,6 @@ from hushgraph._errors import InputError, InputTypeError, Reference, Sentence
 LARGEST = 1e70  # size of signals, sigma and edge weights; the smallest sigma and edge weight is its inverse
 LARGEST_FLOAT32 = 1e15
 ROOM = 1e4  # for coefficients, which may be larger than their signal, and for rounding
-
-
-P = ParamSpec("P")
-R = TypeVar("R")
-
-
-def renamed(**new_names: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Return a decorator that accepts the old names of keyword arguments, with a DeprecationWarning.
-
-    Parameters
-    ----------
-    **new_names : str
-        The new name of each old name: `@renamed(scaled="threshold_scale")`.
-    """
-
-    def decorate(function: Callable[P, R]) -> Callable[P, R]:
-        @wraps(function)
-        def call(*args: P.args, **kwargs: P.kwargs) -> R:
-            for old in new_names.keys() & kwargs.keys():
-                new = new_names[old]
-                if new in kwargs:
-                    msg = f"{function.__name__} takes {new}= or its old name {old}=, not both; leave {old}= out"
-                    raise InputTypeError.about(argument=old, expected="left out", hint=f"pass {new}= only", text=msg)
-                msg = f"{old}= of {function.__name__} is called {new}= now; the old name will go in 0.3"
-                warnings.warn(msg, DeprecationWarning, stacklevel=2)
-                kwargs[new] = kwargs.pop(old)
-            return function(*args, **kwargs)
-
-        return call
-
-    return decorate
 
 
 def choose(name: str, value: Any, choices: tuple) -> Any:
@@ -75,6 +44,22 @@ def shown(value: object) -> str:
 def first_of(names: list) -> str:
     """Return the first three names of a list for an error, or "none"."""
     return ", ".join(map(shown, names[:3])) or "none"
+
+
+def columns_in_words(columns: list, wanted: object = None) -> str:
+    """Return which columns a public table has, for an error, with the nearest name to the one that was wanted.
+
+    Examples
+    --------
+    >>> columns_in_words(["node", "Count"], "count")
+    "it has 'node', 'Count'; is it 'Count'?"
+    """
+    names = [column for column in columns if isinstance(column, str)]
+    text = ", ".join(map(shown, columns[:20])) or "none"
+    more = f" and {len(columns) - 20} more" if len(columns) > 20 else ""
+    by_lower = {name.lower(): name for name in reversed(names)}
+    near = get_close_matches(wanted.lower(), by_lower, n=1) if isinstance(wanted, str) else []
+    return f"it has {text}{more}" + (f"; is it {shown(by_lower[near[0]])}?" if near else "")
 
 
 # ---- numbers ----------------------------------------------------------------------------------------------------
@@ -108,6 +93,15 @@ def checked_number(
     if not (above < number < below and least <= number <= most):
         raise InputError.about(argument=name, expected=expected, got=shown(value))
     return number
+
+
+def checked_level(level: Any) -> float:
+    """Return the probability of an interval as a float, or raise an InputError.
+
+    >>> checked_level(0.9)
+    0.9
+    """
+    return checked_number("level", level, "a number between 0 and 1", above=0.0, below=1.0)
 
 
 def is_number(text: str) -> bool:

@@ -27,7 +27,7 @@ COLUMNS = "X needs one column per node: expected (n_signals, 20), got "
 
 @each_of(
     {
-        "graph, a matrix": Bad(lambda: transformed(graph=grid.adjacency), InputTypeError, f"{GRAPH}csr_array"),
+        "graph, an array": Bad(lambda: transformed(graph=grid.adjacency.toarray()), InputTypeError, f"{GRAPH}ndarray"),
         "sigma, two": Bad(lambda: transformed(sigma=[1, 2]), InputError, "or 20 of them, one per node; got shape (2,), smallest 1"),
         "n_probes": Bad(lambda: transformed(n_probes=0), InputError, "n_probes must be an integer of at least 1; got 0"),
         "seed": Bad(lambda: transformed(seed=-1), InputError, "seed must be an integer from 0 to 2^64 - 1; got -1"),

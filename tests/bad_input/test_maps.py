@@ -75,7 +75,7 @@ def test_unknown_colours():
         "no signal": Bad(lambda: hg.plot_maps(grid, {}), InputError, f"{TITLES}an empty one"),
         "no titles": Bad(lambda: hg.plot_maps(grid, y), InputError, f"{TITLES}ndarray"),
         "second signal, length": Bad(lambda: hg.plot_maps(grid, {"a": y, "b": y[:3]}), InputError, f"{ROWS}(3,)"),
-        "signal, NaN": Bad(lambda: hg.plot_maps(grid, {"noisy": hole}), InputError, ONE_NAN),
+        "signal, infinite": Bad(lambda: hg.plot_maps(grid, {"noisy": [inf, *y[1:]]}), InputError, "infinite"),
     }
 )
 def test_several_maps(bad):

@@ -13,7 +13,7 @@ from hushgraph.explorer.guard import TOKEN_HEADER
 from hushgraph.privacy import release
 from hushgraph.privacy.calibration import analytic_sigma
 
-from .explorer_tab import CANVAS, HASHES, SIZES, Explorer, counted, drawn, new_ledger, served
+from .explorer_tab import CANVAS, HASHES, SIZES, Explorer, asks_for_the_chosen_method, counted, drawn, new_ledger, served
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +23,7 @@ def graph():
 
 @pytest.fixture(scope="module")
 def city(graph):
-    return served(graph=graph, name="Generated city")
+    return served(graph=graph, title="Generated city")
 
 
 # ---- a city -------------------------------------------------------------------------------------------------------------
@@ -33,7 +33,7 @@ def city(graph):
 def test_a_key_on_the_slider_changes_both_maps(browser, city, pictures, size):
     tab = Explorer(browser, city, size)
     assert "2,0" in tab.text("#data")
-    assert "a factor of 1.65 at most (epsilon 0.5)" in tab.text("#sentence")
+    assert "at most 62.3 times in 100 (epsilon 0.5, delta" in tab.text("#sentence")
     assert "#" not in tab.page.url  # the token does not stay in the address
     tab.page.screenshot(path=pictures / f"explorer-city-{SIZES[size][0]}.png", full_page=size == "phone")
     tab.press("ArrowRight")  # the first answer of the fast method also loads its kernels
@@ -54,13 +54,14 @@ def test_every_move_on_ten_thousand_junctions_shows_its_own_answer(browser):
     tab = Explorer(browser, served(graph=graph))
     assert f"{graph.n:,} junctions" in tab.text("#data")
     seen = [tab.hashes()]
-    for key in ("ArrowRight", "PageUp", "ArrowLeft", "PageDown"):
-        tab.press(key)
-        epsilon = float(tab.page.input_value("#number"))
-        assert tab.shown() == f"{epsilon:g} let moving"
-        sigma = analytic_sigma(epsilon=epsilon, delta=1e-6, sensitivity=1)
-        assert tab.text("#sigma") == f"σ = {sigma:.3g}"
-        seen.append(tab.hashes())
+    with tab.only_moving():
+        for key in ("ArrowRight", "PageUp", "ArrowLeft", "PageDown"):
+            tab.press(key)
+            epsilon = float(tab.page.input_value("#number"))
+            assert tab.shown() == f"{epsilon:g} let moving"
+            sigma = analytic_sigma(epsilon=epsilon, delta=1e-6, sensitivity=1)
+            assert tab.text("#sigma") == f"σ = {sigma:.3g}"
+            seen.append(tab.hashes())
     assert len({half for pair in seen for half in pair}) >= 8  # both maps, each time
     tab.settle()
     assert tab.shown() == f"{epsilon:g} auto"
@@ -69,10 +70,11 @@ def test_every_move_on_ten_thousand_junctions_shows_its_own_answer(browser):
 
 def test_a_slider_that_moves_again_does_not_wait_for_the_slow_method(browser, city):
     tab = Explorer(browser, city)
-    tab.press("ArrowRight")
-    tab.page.wait_for_function("() => document.getElementById('status').textContent.startsWith('Denoising')", timeout=10_000)
-    tab.press("ArrowRight")
-    assert tab.shown().endswith("moving")
+    with tab.page.expect_request(asks_for_the_chosen_method):
+        tab.press("ArrowRight")
+    with tab.only_moving():
+        tab.press("ArrowRight")
+        assert tab.shown().endswith("moving")
     tab.settle()
     assert tab.shown().endswith(" auto")
     tab.end()
@@ -86,7 +88,9 @@ def test_typing_a_number_and_choosing_a_method(browser, city):
     assert tab.text("#sigma") == "σ = 2.23"
     tab.page.select_option("#method", "sgwt_sure")
     tab.page.wait_for_function("() => document.body.dataset.shown === '2 sgwt_sure'", timeout=30_000)
+    tab.page.click("#experts summary")
     assert "threshold taken" in tab.text("#risk-note")
+    tab.page.wait_for_timeout(300)  # the maps have less room now, and are drawn again
     before = tab.hashes()
     tab.page.select_option("#rule", "soft")
     tab.settle()
@@ -119,11 +123,42 @@ def test_wheel_and_drag_move_both_maps_alike(browser, city):
         after = tab.hashes()
         assert after[0] != before[0]
         assert after[1] != before[1]
-        tab.page.get_by_role("button", name="Whole city").click()
+        tab.page.get_by_role("button", name="Whole map").click()
         tab.page.wait_for_timeout(400)
         assert view() == pytest.approx(whole)
     assert places[0] == pytest.approx(places[1])
     assert places[0][2] > whole[2]
+    tab.end()
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_pointer_shows_the_interval_of_a_junction(browser, city, graph, pictures, size):
+    tab = Explorer(browser, city, size)
+    assert re.search(r"it holds the true count at about 90 % of the junctions \(here \d+ %\)\.", tab.text("#errors-note"))
+    tab.page.locator(CANVAS).scroll_into_view_if_needed()
+    tab.page.wait_for_timeout(300)
+    x, y, scale = (float(part) for part in tab.page.eval_on_selector(CANVAS, "(canvas) => canvas.dataset.view").split())
+    box = tab.page.locator(CANVAS).bounding_box()
+    stacked = tab.page.locator(".hush-map-stacked").count() > 0
+    busy = int(np.argmax(hg.hotspot_counts(graph, total=3.0 * graph.n, seed=0)))
+    place = graph.coords[busy] - graph.coords.min(axis=0)
+    left = box["x"] + box["width"] / (2 if stacked else 4) + (place[0] - x) * scale
+    top = box["y"] + box["height"] / (4 if stacked else 2) + 14 - (place[1] - y) * scale
+    if size == "phone":
+        tab.page.touchscreen.tap(left, top)
+    else:
+        tab.page.mouse.move(left, top)
+    text = tab.text(".hush-map-hover").replace("\n", " ")
+    found = re.fullmatch(r".+ Noisy ([\d.−]+) events Denoised ([\d.]+) events, between ([\d.]+) and ([\d.]+)", text)
+    assert found, text
+    value, lower, upper = map(float, found.groups()[1:])
+    assert 0 <= lower <= value <= upper
+    tab.page.screenshot(path=pictures / f"explorer-interval-{SIZES[size][0]}.png")
+    hover = tab.page.locator(".hush-map-hover").bounding_box()
+    assert hover["x"] >= 0
+    assert hover["x"] + hover["width"] <= SIZES[size][0]
+    is_over = hover["x"] < left < hover["x"] + hover["width"] and hover["y"] < top < hover["y"] + hover["height"]
+    assert not is_over  # the box does not hide its node
     tab.end()
 
 
@@ -312,3 +347,62 @@ def test_without_the_token_the_page_says_what_to_do(browser, city):
     page.wait_for_selector("#status.bad")
     assert "token" in page.locator("#status").inner_text()
     context.close()
+
+
+# ---- totals of regions --------------------------------------------------------------------------------------------------
+
+
+def region_is_shown(tab):
+    tab.page.wait_for_function("() => document.querySelectorAll('#region-list dd').length === 3", timeout=60_000)
+    return tab.text("#region-list")
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_region_is_outlined_and_added_up(browser, city, pictures, size):
+    tab = Explorer(browser, city, size)
+    tab.page.select_option("#method", "let")
+    tab.settle()
+    tab.page.locator("#map").scroll_into_view_if_needed()
+    box = tab.page.locator(CANVAS).bounding_box()
+    x, y = box["x"] + box["width"] / 4, box["y"] + box["height"] / (2 if size == "laptop" else 4)
+    before = tab.hashes()
+    if size == "phone":
+        tab.page.locator("#region-draw").evaluate("(button) => button.click()")
+    else:
+        tab.page.keyboard.down("Shift")
+    tab.page.mouse.move(x - 60, y - 60)
+    tab.page.mouse.down()
+    for dx, dy in ((60, -60), (60, 60), (-60, 60)):
+        tab.page.mouse.move(x + dx, y + dy, steps=8)
+    tab.page.mouse.up()
+    tab.page.keyboard.up("Shift")
+    text = region_is_shown(tab)
+    assert re.search(r"events, \d+ junctions", text)
+    assert text.count("±") == 2
+    assert all(old != new for old, new in zip(before, tab.hashes(), strict=True)), "the outline is on both maps"
+    tab.page.screenshot(path=pictures / f"explorer-region-{SIZES[size][0]}.png", full_page=size == "phone")
+    tab.end()
+
+
+def test_the_keyboard_adds_up_what_is_in_view(browser, city, graph):
+    tab = Explorer(browser, city)
+    tab.page.select_option("#method", "let")
+    tab.settle()
+    tab.page.focus("#region-view")
+    tab.page.keyboard.press("Enter")
+    assert f"events, {graph.n:,} junctions" in region_is_shown(tab)
+    tab.page.select_option("#method", "sgwt_sure")  # another map: the total is not shown any more
+    tab.settle()
+    assert tab.text("#region-list") == ""
+    tab.end()
+
+
+def test_zones_are_filled_and_called_zones(browser, pictures):
+    graph = hg.datasets.zones(263)
+    tab = Explorer(browser, served(graph=graph, title="Generated zones"))
+    tab.settle()
+    assert "263 zones, 736 common borders" in tab.text("#data")
+    assert tab.text("#noise-title") == "Noise added to every zone"
+    assert "junction" not in tab.text("body")
+    tab.page.screenshot(path=pictures / "explorer-zones.png")
+    tab.end()

@@ -145,7 +145,7 @@ def test_comma_and_point_mean_the_same(browser):
         assert tab.page.get_attribute("#number", "aria-invalid") == "false"
         tab.page.keyboard.press("Enter")
         assert tab.page.input_value("#number") == used
-        assert f"(epsilon {used})" in tab.text("#sentence")
+        assert f"(epsilon {used}, " in tab.text("#sentence")
     tab.end()
 
 

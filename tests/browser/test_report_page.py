@@ -93,7 +93,7 @@ def test_wheel_drag_keys_and_button_move_both_maps_alike(offline_tab, report, pi
     assert settled(tab)[0] < dragged[0]
     tab.page.keyboard.press("+")
     assert settled(tab)[2] > dragged[2]
-    tab.page.locator("#maps button").click()
+    tab.page.locator("#maps .hush-map-fit").click()
     np.testing.assert_allclose(settled(tab), whole, rtol=1e-9)
     assert tab.complaints == []
 
@@ -141,9 +141,54 @@ def test_two_fingers_zoom_and_one_scrolls_until_then(offline_tab, report):
     assert tab.complaints == []
 
 
-def test_a_pointer_shows_the_values_of_a_node(offline_tab, city, report):
+@pytest.mark.parametrize("size", ["laptop", "phone"])
+def test_a_pointer_shows_the_values_of_a_node_and_its_interval(offline_tab, city, tmp_path, pictures, size):
+    graph, noisy, _ = city
+    result = hg.denoise(graph, noisy, method="sgwt_deep", nonnegative=True)
+    tab = opened(offline_tab(size), write_report(tmp_path / "report.html", graph, noisy, result))
+    box = tab.page.locator(CANVAS).bounding_box()
+    parts = (2, 1) if size == "laptop" else (1, 2)
+    (x, y, scale), lower, upper = tab.view(CANVAS), *result.interval(0.9)
+    east = int(np.argmax(np.where(result.signal > np.quantile(result.signal, 0.9), graph.coords[:, 0], -np.inf)))
+    for node in (int(np.argmax(result.signal)), int(np.argmin(result.signal)), east):
+        place = graph.coords[node] - graph.coords.min(axis=0)
+        left = box["x"] + box["width"] / parts[0] / 2 + (place[0] - x) * scale
+        top = box["y"] + box["height"] / parts[1] / 2 + 14 - (place[1] - y) * scale
+        if size == "laptop":
+            tab.page.mouse.move(left, top)
+        else:
+            tab.page.touchscreen.tap(left, top)
+        text = tab.page.locator("#maps .hush-map-hover").inner_text().replace("\n", " ")
+        found = re.fullmatch(
+            re.escape(graph.names.of_node(node))
+            + r" Noisy ([\d.,\N{MINUS SIGN}]+) Denoised ([\d.,]+), between ([\d.]+) and ([\d.,]+)",
+            text,
+        )
+        assert found, text
+        numbers = [float(part.replace(",", "").replace("\N{MINUS SIGN}", "-")) for part in found.groups()]
+        unit = 10.0 ** -len(found[2].partition(".")[2])
+        np.testing.assert_allclose(numbers[0], noisy.values[node], atol=0.051)
+        np.testing.assert_allclose(numbers[1], result.signal[node], atol=0.55 * unit)
+        expected = np.array([max(min(lower[node], result.signal[node]), 0), max(upper[node], result.signal[node])])
+        assert (np.array([expected[0] - numbers[2], numbers[3] - expected[1]]) >= -0.02 * unit).all()  # outwards
+        np.testing.assert_allclose(numbers[2:], expected, atol=unit + 0.11)
+        assert tab.page.locator("#maps .hush-map-ring:visible").count() == 2
+        edges = tab.page.eval_on_selector(
+            "#maps .hush-map-hover",
+            "(box) => { const r = box.getBoundingClientRect(); return [r.left, r.right, box.scrollWidth - box.clientWidth]; }",
+        )
+        assert 0 <= edges[0] < edges[1] <= tab.page.viewport_size["width"]
+        assert edges[2] == 0
+    tab.page.screenshot(path=pictures / f"report-interval-{tab.page.viewport_size['width']}.png")
+    assert tab.complaints == []
+
+
+def test_values_without_an_interval_are_shown_as_before(offline_tab, city, report):
+    """The result of this report was not cut at 0; a report whose intervals are not known has only values."""
     graph, noisy, result = city
-    tab = opened(offline_tab(), report)
+    page = report.with_name("none.html")
+    page.write_text(re.sub(r'"(lower|upper)":', r'"\1_unknown":', report.read_text(encoding="utf-8")), encoding="utf-8")
+    tab = opened(offline_tab(), page)
     node = int(np.argmax(result.signal))
     place = graph.coords[node] - graph.coords.min(axis=0)
     x, y, scale = tab.view(CANVAS)
@@ -267,16 +312,16 @@ def windowed(tmp_path_factory):
 def test_a_report_over_windows_is_not_wider_than_the_screen(offline_tab, windowed, pictures, size):
     tab = opened(offline_tab(size), windowed)
     width = tab.page.viewport_size["width"]
-    names = tab.page.locator("#column option").all_inner_texts()
-    assert names[1:3] == ["1 Mar 05:00–11:00 UTC", "1 Mar 11:00–17:00 UTC"]
+    names = tab.page.locator("#maps .hush-map-other option").all_inner_texts()
+    assert names[2:4] == ["1 Mar 05:00–11:00 UTC", "1 Mar 11:00–17:00 UTC"]
     assert tab.page.evaluate("() => document.documentElement.scrollWidth") == width
     tab.page.screenshot(path=pictures / f"report-windows-{width}.png")
-    tab.page.eval_on_selector("#column option", "(option) => (option.textContent = 'a long name of a window '.repeat(9))")
+    long = "'a long name of a window '.repeat(9)"
+    tab.page.evaluate(f"() => {{ document.querySelector('.hush-map-other option').textContent = {long}; }}")
+    tab.page.evaluate(f"() => {{ document.querySelector('.hush-map-window').textContent = {long}; }}")
+    tab.page.evaluate(f"() => {{ document.querySelector('.hush-map-small-name').textContent = {long}; }}")
     assert tab.page.evaluate("() => document.documentElement.scrollWidth") == width
-    assert tab.page.locator("#column").bounding_box()["width"] <= width
-    before = tab.drawn(CANVAS)
-    tab.page.select_option("#column", "2")
-    tab.page.wait_for_function(f"() => document.querySelector('{CANVAS}').dataset.drawn > {before}")
+    assert tab.page.locator("#maps .hush-map-other").bounding_box()["width"] <= width
     assert tab.complaints == []
 
 
@@ -301,4 +346,43 @@ def test_the_second_map_is_there_when_the_page_is_printed(offline_tab, report, i
     assert tab.page.eval_on_selector("#error-map canvas.hush-map-canvas", INK)
     assert tab.page.evaluate("() => scrollY") == 0
     tab.page.pdf()
+    assert tab.complaints == []
+
+
+# ---- zones ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", ["laptop", "phone"])
+def test_zones_are_filled_and_a_pointer_anywhere_in_a_zone_shows_its_values(offline_tab, tmp_path, pictures, size):
+    graph = hg.datasets.zones(120, crs=None)
+    noisy = hg.privacy.simulate(graph, hg.hotspot_counts(graph, total=9000), epsilon=0.5, delta=1e-6, sensitivity=1, seed=0)
+    tab = opened(offline_tab(size), write_report(tmp_path / "report.html", graph, noisy, hg.denoise(graph, noisy)))
+    ink = tab.page.evaluate(HALVES, [size == "phone"])
+    assert min(ink["first"], ink["second"]) > 0.25  # areas, not lines
+    assert ink["alike"] > 0.98
+    box = tab.page.locator(CANVAS).bounding_box()
+    parts = (2, 1) if size == "laptop" else (1, 2)
+    x, y, scale = tab.view(CANVAS)
+    low = graph.outlines.corners.min(axis=0)
+    rings = dict(graph.outlines.rings())
+    for node in (3, 60, 117):
+        for corner in rings[node][
+            : 2 if size == "laptop" else 1
+        ]:  # far from the middle of the zone, and yet inside; two taps would zoom
+            share = 0.85 if size == "laptop" else 0.5  # on a phone a zone is a few pixels wide
+            place = share * corner + (1 - share) * graph.coords[node] - low
+            left = box["x"] + box["width"] / parts[0] / 2 + (place[0] - x) * scale
+            top = box["y"] + box["height"] / parts[1] / 2 + 14 - (place[1] - y) * scale
+            if size == "laptop":
+                tab.page.mouse.move(left, top)
+            else:
+                tab.page.touchscreen.tap(left, top)
+            assert tab.page.locator("#maps .hush-map-node").inner_text() == str(graph.labels[node])
+    tab.page.screenshot(path=pictures / f"zones-{size}.png")
+    if size == "laptop":
+        tab.page.mouse.move(box["x"] + 4, box["y"] + box["height"] - 4)  # in no zone
+        assert tab.page.locator("#maps .hush-map-hover").is_hidden()
+    before = settled(tab)
+    tab.page.locator(CANVAS).press("+")
+    assert settled(tab)[2] > before[2]
     assert tab.complaints == []

@@ -3,11 +3,13 @@
 import csv
 import json
 import os
+import re
 import shlex
 import signal
 import subprocess
 import sys
 import urllib.request
+from importlib import metadata
 from pathlib import Path
 from types import SimpleNamespace
 from typing import get_args
@@ -20,9 +22,11 @@ import hushgraph as hg
 from hushgraph.cli import graph_options as graph_reading, options
 from hushgraph.cli.event_options import window_edges
 from hushgraph.cli.failures import sentence_of
+from hushgraph.cli.version import optional_parts
 from hushgraph.estimators.methods import METHODS, MethodName
 from hushgraph.files.graphs import write_graph
 from hushgraph.files.signals import read_signal, write_signal
+from hushgraph.graphs import node_names
 from hushgraph.graphs.construction import Duplicates
 from hushgraph.privacy import read_release
 from hushgraph.privacy.calibration import Mechanism
@@ -65,7 +69,7 @@ def ledger(tmp_path):
 
 def releasing(town, ledger, out, *more, events=None, epsilon=0.5):
     return (
-        "release", events or town.trips, town.streets, "--ledger", ledger, "--epsilon", epsilon, "--max-nodes", 2, "--max-per-node", 1,
+        "release", town.streets, events or town.trips, "--ledger", ledger, "--epsilon", epsilon, "--max-nodes", 2, "--max-per-node", 1,
         "--max-distance", 200, "--public-graph", "--method", "sgwt_sure", "-o", out, *more,
     )  # fmt: skip
 
@@ -74,25 +78,57 @@ def releasing(town, ledger, out, *more, events=None, epsilon=0.5):
 
 COMMANDS = [
     ["denoise"], ["info"], ["plan-release"], ["release"], ["budget", "create"], ["budget", "show"], ["budget", "renew"], ["explore"],
-    ["demo"], ["reproduce"], ["bench"], ["series"],
+    ["demo"], ["sample"], ["reproduce"], ["bench"], ["series"], ["compare"], ["export"], ["check"], ["verify"],
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 def test_every_command_has_help_with_an_example_json_and_quiet(command):
     text = good(*command, "--help").stdout
-    for word in ("Example: hushgraph", "--json", "--quiet"):
+    for word in ("Example: hushgraph", "--json", *(["--quiet"] if command != ["check"] else [])):
         assert word in " ".join(text.split())
+    assert "<bool>" not in text
+    assert not re.search(r"--\S+\s+<list\[(Path|float|str)\]>", text)
+    assert good(*command, "-h").stdout == text
 
 
 def test_version_and_exit_codes_are_told():
-    assert good("--version").stdout == f"hushgraph {hg.__version__}\n"
+    first, second, *parts = good("--version").stdout.splitlines()
+    assert first == f"hushgraph {hg.__version__}"
+    assert re.search(r"loops compiled by (GCC|Clang) \d+.*; \d+ threads$", second)
+    assert "optional parts installed: plot" in parts[0]
     assert "3 the privacy budget refuses" in " ".join(good("--help").stdout.split())
+
+
+def test_the_parts_of_the_version_are_all_extras_but_those_for_developers():
+    """An extra is no part if it only joins others or needs a tool of developers; a new extra of this kind is noticed here."""
+    tools = {"sphinx", "pytest", "moto", "playwright", "ruff"}
+    lines = metadata.requires("hushgraph")
+    for extra in metadata.metadata("hushgraph").get_all("Provides-Extra"):
+        packages = {re.match(r"[\w-]+", line)[0] for line in lines if re.search(rf"extra == ['\"]{extra}['\"]", line)} - {
+            "hushgraph"
+        }
+        assert (extra in optional_parts()) == bool(packages and not packages & tools), extra
 
 
 def test_unknown_words_are_usage_errors():
     for wrong in (["dance"], ["info"], ["denoise", "a", "b"], ["info", "a", "--colour"], ["bench", "--nodes", "many"]):
         assert run(*wrong).exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("wrong", "near"),
+    [
+        (["denoze"], "denoise"),
+        (["budget", "shwo"], "show"),
+        (["info", "a", "--wieght", "b"], "--weight"),
+        (["bench", "--nods", 9], "--nodes"),
+    ],
+)
+def test_typing_errors_are_answered_with_near_names(wrong, near):
+    failed = run(*wrong)
+    assert failed.exit_code == 2
+    assert near in failed.stderr
 
 
 def test_usage_errors_are_json_too():
@@ -121,11 +157,29 @@ def test_choices_are_those_of_the_library():
     assert list(METHODS) == list(get_args(MethodName))
 
 
-def test_shells_complete_commands():
-    environment = {**os.environ, "_HUSHGRAPH_COMPLETE": "complete_bash", "COMP_WORDS": "hushgraph re", "COMP_CWORD": "1"}
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("hushgraph re", ["release", "reproduce"]),
+        ("hushgraph denoise a b --method sgwt_s", ["sgwt_sure", "sgwt_scaled"]),
+        ("hushgraph denoise a b --missing d", ["drop"]),
+        ("hushgraph reproduce table-nyc table-s", ["table-sf", "table-sf-dpw"]),
+        ("hushgraph denoise st", []),  # the shell offers names of files then
+        ("hushgraph denoise a b -o st", []),
+    ],
+)
+def test_shells_complete(typed, offered):
+    number = str(len(typed.split()) - 1)
+    environment = {**os.environ, "_HUSHGRAPH_COMPLETE": "complete_bash", "COMP_WORDS": typed, "COMP_CWORD": number}
     code = "from hushgraph.cli import app; app(prog_name='hushgraph')"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=False)
-    assert done.stdout.split() == ["release", "reproduce"]
+    assert done.stdout.split() == offered
+
+
+def test_the_shell_offers_files_where_nothing_else_fits():
+    from typer.completion import get_completion_script
+
+    assert "complete -o default" in get_completion_script(prog_name="hushgraph", complete_var="_HUSHGRAPH_COMPLETE", shell="bash")
 
 
 # ---- denoise -----------------------------------------------------------------------------------------------------------
@@ -146,11 +200,60 @@ def test_denoise_writes_what_the_library_computes(town, tmp_path):
 def test_denoise_json_keys_are_stable(town, tmp_path):
     found = answer("denoise", town.streets, town.signal, "--method", "sgwt_sure", "-o", tmp_path / "clean.csv")
     assert list(found) == [
-        "command", "output", "report", "nodes", "edges", "signals", "method", "sigma", "risk", "risk_se", "typical_error",
-        "typical_error_is_bound", "typical_error_is_known", "guides", "seconds", "notes",
+        "command", "output", "report", "picture", "nodes", "edges", "signals", "method", "sigma", "risk", "risk_se", "typical_error",
+        "typical_error_is_bound", "typical_error_is_known", "interval", "guides", "seconds", "notes",
     ]  # fmt: skip
     assert any("sigma was not given" in note for note in found["notes"])
     assert found["typical_error"][0] < found["sigma"]
+
+
+def square_around(graph, share):
+    """A GeoJSON polygon around the places in the south-west of a graph."""
+    low, high = graph.coords.min(axis=0), graph.coords.max(axis=0)
+    (x0, y0), (x1, y1) = low - 1, low + share * (high - low) + 1
+    ring = [[x0, y0], [x1, y0], [x1, y1], [x0, y1], [x0, y0]]
+    return {"type": "Feature", "properties": {"name": f"{share:.0%}"}, "geometry": {"type": "Polygon", "coordinates": [ring]}}
+
+
+def test_denoise_writes_totals_of_regions(town, tmp_path):
+    zones, table = tmp_path / "zones.geojson", tmp_path / "zones.csv"
+    zones.write_text(json.dumps({"type": "FeatureCollection", "features": [square_around(town.graph, s) for s in (0.5, 1.0)]}))
+    words = ("denoise", town.streets, town.signal, "--sigma", SIGMA, "--nonnegative", "--method", "let")
+    done = good(*words, "--regions", zones, "-o", tmp_path / "a" / "clean.csv")
+    assert "90 % interval" in done.stdout
+    assert "50%" in done.stdout
+    with (tmp_path / "a" / "clean_regions.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    expected = hg.denoise(town.graph, town.noisy, sigma=SIGMA, nonnegative=True, method="let").totals({"100%": range(town.graph.n)})
+    assert [row["region"] for row in rows] == ["50%", "100%"]
+    assert float(rows[1]["total"]) == pytest.approx(expected.value[0], rel=1e-9)
+    assert int(rows[1]["nodes"]) == town.graph.n
+    labels = node_names(town.graph)
+    table.write_text("node,region\n" + "".join(f"{label},{'west' if k % 2 else ''}\n" for k, label in enumerate(labels)))
+    found = answer(*words, "--regions", table, "-o", tmp_path / "b" / "clean.csv")
+    half = answer(*words, "--regions", table, "--interval", 0.5, "-o", tmp_path / "c" / "clean.csv")
+    assert (found["totals_level"], half["totals_level"]) == (0.9, 0.5)
+    assert half["totals"]["upper"][0] < found["totals"]["upper"][0]
+    assert found["totals"]["region"] == ["west"]
+    assert found["totals"]["nodes"] == [town.graph.n // 2]
+
+
+def test_regions_that_cannot_be_used_are_refused_before_any_work(town, tmp_path):
+    words = ("denoise", town.streets, town.signal, "--sigma", SIGMA)
+    text = tmp_path / "zones.txt"
+    text.write_text("")
+    assert ".geojson" in run(*words, "--regions", text, "-o", tmp_path / "a.csv").stderr
+    table = tmp_path / "zones.csv"
+    table.write_text("node,region\n")
+    (tmp_path / "a_regions.csv").write_text("mine")
+    assert "exists already" in run(*words, "--regions", table, "-o", tmp_path / "a.csv").stderr
+    table.rename(tmp_path / "b_regions.csv")
+    assert (
+        "also the file of regions"
+        in run(*words, "--regions", tmp_path / "b_regions.csv", "-o", tmp_path / "b.csv", "--force").stderr
+    )
+    assert (tmp_path / "a_regions.csv").read_text() == "mine"
+    assert not (tmp_path / "a.csv").exists()
 
 
 def test_an_error_that_drowns_is_a_bound(town, tmp_path):
@@ -239,6 +342,65 @@ def test_a_column_is_not_overwritten_by_an_expected_error(town, tmp_path):
     assert done.exit_code != 0
     assert "two columns called a_expected_error" in done.output
     assert not (tmp_path / "b.csv").exists()
+
+
+def test_intervals_are_written_and_explained(town, tmp_path):
+    out = tmp_path / "clean.csv"
+    words = ("denoise", town.streets, town.signal, "--sigma", SIGMA, "--interval", 0.8)
+    done = good(*words, "-o", out)
+    expected = hg.denoise(town.graph, town.noisy, sigma=SIGMA)
+    assert out.read_text().startswith("node,denoised,expected_error,lower,upper\n")
+    found = read_signal(out, town.graph, columns=["lower", "upper"])
+    np.testing.assert_allclose(found.T, expected.interval(0.8), rtol=1e-12)
+    assert found.min() < 0
+    told = " ".join(done.stdout.split())
+    assert "the true value of about 80 % of the nodes lies between lower and upper, that of about 20 % outside." in told
+    counts = answer(*words, "--nonnegative", "-o", tmp_path / "counts.csv")
+    assert counts["interval"] == 0.8
+    lower, upper = read_signal(tmp_path / "counts.csv", town.graph, columns=["lower", "upper"]).T
+    assert lower.min() >= 0
+    assert (lower <= upper).all()
+    assert read_signal(tmp_path / "counts.csv", town.graph).shape == (town.graph.n,)
+    image, pixels = tmp_path / "image.npz", tmp_path / "pixels.csv"
+    rng = np.random.default_rng(0)
+    rough = rng.normal(0, 10, (30, 30))
+    smoothed = sum(np.roll(rough, (i, j), (0, 1)) for i in (-1, 0, 1) for j in (-1, 0, 1))
+    write_graph(image, hg.datasets.grid(30, 30))
+    write_signal(pixels, hg.datasets.grid(30, 30), smoothed.ravel() + rng.normal(0, 3, 900))
+    guessed = " ".join(good("denoise", image, pixels, "--interval", 0.8, "-o", tmp_path / "e.csv").stdout.split())
+    assert "outside, if the estimated noise level is right." in guessed
+
+
+def test_intervals_of_several_columns_are_named_after_them_and_left_out_again(town, tmp_path):
+    first = answer(*denoising(town, town.hours, tmp_path / "a.csv", "--interval", 0.9))
+    assert first["signals"] == ["six", "seven"]
+    head = "node,six,seven,six_expected_error,seven_expected_error,six_lower,seven_lower,six_upper,seven_upper\n"
+    assert (tmp_path / "a.csv").read_text().startswith(head)
+    again = answer(*denoising(town, tmp_path / "a.csv", tmp_path / "b.csv"))
+    assert again["signals"] == ["six", "seven"]
+
+
+def test_intervals_that_cannot_be_written_are_refused_before_the_work(town, tmp_path):
+    names = {"a": town.noisy, "a_lower": town.noisy + 1}
+    write_signal(tmp_path / "a.csv", town.graph, names)
+    both = ("--column", "a", "--column", "a_lower")
+    assert answer(*denoising(town, tmp_path / "a.csv", tmp_path / "fine.csv", *both))["interval"] is None
+    for source, out, more, fault in (
+        (
+            tmp_path / "a.csv",
+            "b.csv",
+            (*both, "--interval", 0.9),
+            "two columns called a_lower: the signal of that name, and the interval of another",
+        ),
+        (town.signal, "b.npy", ("--interval", 0.9), "b.npy holds the values alone"),
+        (town.signal, "b.csv", ("--interval", 90), "--interval must be a share between 0 and 1; got 90; --interval 0.9 is 90 %"),
+        (town.signal, "b.csv", ("--interval", 1), "--interval must be a share between 0 and 1; got 1"),
+        (town.signal, "b.csv", ("--interval", "nan"), "--interval must be a share between 0 and 1; got nan"),
+    ):
+        done = run(*denoising(town, source, tmp_path / out, *more))
+        assert done.exit_code != 0
+        assert fault in " ".join(done.output.split())
+        assert not (tmp_path / out).exists()
 
 
 def denoising(town, signal, out, *more):
@@ -348,6 +510,34 @@ def test_failures_are_json_too(tmp_path):
     assert (list(found), found["exit_code"], failed.exit_code) == (["command", "error", "exit_code"], 2, 2)
 
 
+# ---- compare -----------------------------------------------------------------------------------------------------------
+
+
+def test_compare_prints_what_the_library_computes(town):
+    words = ("compare", town.streets, town.signal, "--sigma", SIGMA, "--nonnegative", "--method", "let", "--method", "graph_tv")
+    found, expected = answer(*words), hg.compare(town.graph, town.noisy, sigma=SIGMA, nonnegative=True, methods=["let", "graph_tv"])
+    assert set(found) == {"command", "nodes", "sigma", "best", "methods", "notes"}
+    assert found["best"] == expected.best
+    assert [row["risk"] for row in found["methods"]] == [row.risk for row in expected.rows]
+    text = good(*words).stdout
+    assert text.split()[:4] == ["method", "risk", "risk_se", "typical"]
+    assert "Differences within risk_se mean nothing" in text
+
+
+def test_compare_takes_a_release_with_its_sigma(town, ledger, tmp_path):
+    good(*releasing(town, ledger, tmp_path / "march"))
+    found = answer("compare", town.streets, tmp_path / "march", "--method", "let", "--method", "counts")
+    assert found["sigma"] > 0
+    assert {row["method"] for row in found["methods"]} == {"let", "counts"}
+    assert "whose certificate knows the noise" in run("compare", town.streets, tmp_path / "march" / "map.csv").stderr
+
+
+def test_compare_takes_one_column(town):
+    assert "one signal" in run("compare", town.streets, town.hours, "--sigma", 2).stderr
+    found = answer("compare", town.streets, town.hours, "--sigma", 2, "--column", "six", "--method", "let")
+    assert [row["method"] for row in found["methods"]] == ["let"]
+
+
 # ---- info, bench, demo, plan -------------------------------------------------------------------------------------------
 
 
@@ -355,7 +545,7 @@ def test_info(town):
     found = answer("info", town.streets)
     assert list(found) == [
         "command", "nodes", "edges", "components", "degrees", "weights", "lambda_max", "lambda_max_from", "lambda_upper",
-        "lambda_upper_from", "scales", "coordinates", "labels", "bytes", "hash", "notes",
+        "lambda_upper_from", "scales", "coordinates", "labels", "label_column", "zones", "names", "bends", "bytes", "hash", "notes",
     ]  # fmt: skip
     assert (found["nodes"], found["edges"], found["hash"]) == (town.graph.n, town.graph.n_edges, town.graph.hash)
     assert found["lambda_max"] <= found["lambda_upper"]
@@ -459,11 +649,11 @@ def test_a_release_is_charged_written_and_told(town, ledger, tmp_path):
     out = tmp_path / "march"
     text = good(*releasing(town, ledger, out, "--not-protected", "drivers", "--attribution", "© OpenStreetMap contributors")).stdout
     for word in (
-        "With or without all data of any one person", "factor of 1.65", "at most 2 nodes, once in each; enforced", "drivers",
+        "With or without all data of any one person", "at most 62.3 times in 100", "at most 2 nodes, once in each; enforced", "drivers",
         "epsilon 0.5 of 2 is spent", "one more release of epsilon", "© OpenStreetMap", "map.csv", "certificate.json",
     ):  # fmt: skip
         assert word in text
-    assert {path.name for path in out.iterdir()} == {"map.csv", "certificate.json"}
+    assert {path.name for path in out.iterdir()} == {"map.csv", "certificate.json", "report.html"}
     published = read_release(out, town.graph)
     assert (published.epsilon, published.delta) == (0.5, 1e-6)
     assert "Verified" in good("budget", "show", ledger, "--certificate", out / "certificate.json").stdout
@@ -498,18 +688,18 @@ BOUNDS = ("--max-nodes", 2, "--max-per-node", 1, "--max-distance", 200)
 
 
 def test_check_says_what_becomes_of_every_row(town, tmp_path):
-    text = good("check", town.trips, town.streets, "--unit", "person", *BOUNDS).stdout
+    text = good("check", town.streets, town.trips, "--unit", "person", *BOUNDS).stdout
     assert text.startswith("Private, not for publication")
     assert "rows read" in text
     assert "Do not choose the graph, the windows, the bounds or epsilon by it" in text
-    found = answer("check", town.trips, town.streets, "--unit", "person", *BOUNDS)
+    found = answer("check", town.streets, town.trips, "--unit", "person", *BOUNDS)
     assert (found["command"], found["private"]) == ("check", "not for publication")
     parts = ("unreadable", "without_id", "without_place", "too_far", "without_time", "outside_windows", "cut", "counted")
     assert sum(found[name] for name in parts) == found["rows"] > 0
     assert list(tmp_path.iterdir()) == []
     over = ("--time", "time", "--windows", "2026-03-02T00:00/2026-03-03T00:00/12h", "--max-cells", 3, "--max-per-cell", 1)
-    assert answer("check", town.trips, town.streets, "--unit", "person", *over)["counted"] > 0
-    assert answer("check", town.trips, town.streets, "--assume-bound", *BOUNDS)["units"] is None
+    assert answer("check", town.streets, town.trips, "--unit", "person", *over)["counted"] > 0
+    assert answer("check", town.streets, town.trips, "--assume-bound", *BOUNDS)["units"] is None
 
 
 def test_check_has_the_options_of_release_and_writes_nothing():
@@ -522,9 +712,9 @@ def test_check_has_the_options_of_release_and_writes_nothing():
 
 
 def test_check_refuses_what_release_would_refuse(town, tmp_path):
-    assert "--assume-bound" in run("check", town.trips, town.streets, *BOUNDS).stderr
+    assert "--assume-bound" in run("check", town.streets, town.trips, *BOUNDS).stderr
     for wrong in (["--unit", "nobody"], ["--unit", "person", "--max-cells", 2], ["--unit", "person", "--lon", "x"]):
-        assert run("check", town.trips, town.streets, *BOUNDS, *wrong).exit_code == 2
+        assert run("check", town.streets, town.trips, *BOUNDS, *wrong).exit_code == 2
 
 
 def test_release_says_to_check_first_whatever_the_events(town, ledger, tmp_path):
@@ -555,19 +745,36 @@ def test_release_json_keys_are_stable(town, ledger, tmp_path):
 def test_a_release_over_windows(town, ledger, tmp_path):
     out = tmp_path / "day"
     command = (
-        "release", town.trips, town.streets, "--ledger", ledger, "--epsilon", 1, "--max-cells", 3, "--max-per-cell", 1, "--time", "time",
+        "release", town.streets, town.trips, "--ledger", ledger, "--epsilon", 1, "--max-cells", 3, "--max-per-cell", 1, "--time", "time",
         "--windows", "2026-03-02T00:00/2026-03-03T00:00/12h", "--public-graph", "--method", "sgwt_sure", "-o", out,
     )  # fmt: skip
     assert "pairs of node and window" in good(*command).stdout
     assert read_release(out, town.graph).values.shape == (town.graph.n, 2)
 
 
-def test_a_release_with_its_report(town, ledger, tmp_path):
-    found = answer(*releasing(town, ledger, tmp_path / "march", "--report", tmp_path / "march" / "report.html"))
-    assert len(found["files"]) == 3
+def test_a_release_has_a_report_that_may_also_be_elsewhere(town, ledger, tmp_path):
+    found = answer(*releasing(town, ledger, tmp_path / "march", "--report", tmp_path / "copy.html"))
+    assert [Path(path).name for path in found["files"]] == ["map.csv", "certificate.json", "report.html", "copy.html"]
     text = (tmp_path / "march" / "report.html").read_text()
+    assert (tmp_path / "copy.html").read_text() == text
     assert "trips.csv" not in text
     assert "certificate" in text.lower()
+    told = good("verify", tmp_path / "march", town.streets, "--ledger", ledger).stdout
+    assert "report.html is the page that the certificate describes: yes" in told
+    (tmp_path / "march" / "report.html").write_text(text.replace("typical", "small"))
+    failed = run("verify", tmp_path / "march", town.streets, "--ledger", ledger)
+    assert failed.exit_code == 2
+    assert "report.html is not the page that the certificate describes" in failed.stderr
+
+
+def test_a_report_is_left_out_or_named(town, ledger, tmp_path):
+    found = answer(*releasing(town, ledger, tmp_path / "march", "--no-report"))
+    assert {path.name for path in (tmp_path / "march").iterdir()} == {"map.csv", "certificate.json"}
+    assert len(found["files"]) == 2
+    inside = tmp_path / "april" / "report.html"
+    found = answer(*releasing(town, ledger, tmp_path / "april", "--no-report", "--report", inside, epsilon=0.1))
+    assert found["files"][2:] == [str(inside)]
+    assert "report.html" in json.loads((tmp_path / "april" / "certificate.json").read_text())["files"]
 
 
 def test_an_assumed_bound_is_said_loudly(town, ledger, tmp_path):
@@ -648,6 +855,18 @@ def test_a_report_that_fails_after_the_charge_says_where_the_release_is(town, le
     read_release(tmp_path / "march", town.graph)
 
 
+def test_a_report_in_the_folder_that_fails_is_a_note(town, ledger, tmp_path, monkeypatch):
+    def fails(path, *_, **__):
+        path.write_text("half of a page")
+        raise RuntimeError
+
+    monkeypatch.setattr("hushgraph.plotting.write_report", fails)
+    found = answer(*releasing(town, ledger, tmp_path / "march"))
+    assert any("report.html could not be written (RuntimeError)" in note for note in found["notes"])
+    assert {path.name for path in (tmp_path / "march").iterdir()} == {"map.csv", "certificate.json"}
+    read_release(tmp_path / "march", town.graph)
+
+
 def test_a_report_never_takes_the_place_of_the_map(town, ledger, tmp_path):
     out = tmp_path / "march"
     for report in (out / "map.csv", out / "certificate.json", tmp_path / "march"):
@@ -673,7 +892,7 @@ def test_a_paid_release_is_saved_elsewhere_if_need_be(town, ledger, tmp_path, mo
     monkeypatch.setattr("tempfile.tempdir", str(spare))
     found = answer(*releasing(town, ledger, out))
     assert Path(found["output"]).is_relative_to(spare)
-    assert {path.name for path in Path(found["output"]).iterdir()} == {"map.csv", "certificate.json"}
+    assert {path.name for path in Path(found["output"]).iterdir()} == {"map.csv", "certificate.json", "report.html"}
     assert any("No space left" in note for note in found["notes"])
 
 
@@ -716,7 +935,7 @@ def test_hostile_events_never_reach_the_screen(town, tmp_path_factory, rows, hea
     Ledger.create(folder / "budget.db", dataset=folder.name, unit="person", adjacency="add-remove", epsilon=2, delta=1e-6)
     bounds = [] if "--node" in more or "node" in head else ["--max-distance", 200]
     command = [
-        "release", folder / "events.csv", town.streets, "--ledger", folder / "budget.db", "--epsilon", 1, "--max-nodes", 2,
+        "release", town.streets, folder / "events.csv", "--ledger", folder / "budget.db", "--epsilon", 1, "--max-nodes", 2,
         "--max-per-node", 1, "--public-graph", "--method", "sgwt_sure", "-o", folder / "out", *bounds, *more,
     ]  # fmt: skip
     done = run(*command)
@@ -818,6 +1037,14 @@ def test_stopped_twice_after_the_charge(town, ledger, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["budget.db"]
 
 
+def test_stopped_twice_in_the_report_loses_only_the_report(town, ledger, tmp_path):
+    done = stopped("hushgraph.plotting.report.page", "_page", 2, *releasing(town, ledger, tmp_path / "march"))
+    assert done.returncode == 130
+    assert "the report was not finished; the budget was charged, and the whole release is in" in done.stderr
+    assert {path.name for path in (tmp_path / "march").iterdir()} == {"map.csv", "certificate.json"}
+    read_release(tmp_path / "march", town.graph)
+
+
 def test_stopped_while_drawing(town, ledger, tmp_path):
     done = stopped("hushgraph.privacy.releases", "_draw", 2, *releasing(town, ledger, tmp_path / "march"))
     assert done.returncode == 130
@@ -906,6 +1133,15 @@ def test_explore_starts_and_ends():
     assert process.returncode == 0
 
 
+def test_the_old_names_of_explore_still_work(served):
+    said = good("explore", "--no-browser", "--name", "Trips", "--label", "pickups")
+    assert "--name is called --title now; the old name will go in 0.3" in " ".join(said.stderr.split())
+    assert (served[0]["title"], served[0]["label"]) == ("Trips", "pickups")
+    good("explore", "--no-browser", "--name", "Trips", "--title", "Rides")
+    assert served[1]["title"] == "Rides"
+    assert "--name" not in good("explore", "--help").stdout
+
+
 def test_explore_needs_data_that_go_together(town, ledger, served):
     for wrong in (
         ["--release", "march"],
@@ -943,3 +1179,33 @@ def test_windows_are_edges_or_steps():
     ):
         with pytest.raises(ValueError, match="windows"):
             window_edges(wrong)
+
+
+# ---- zones ------------------------------------------------------------------------------------------------------------
+
+
+def test_zones_are_released_from_ids_to_a_report_in_one_command(tmp_path):
+    """263 zones with text ids in a property, as cities publish them, and trips that name the zone only."""
+    graph = hg.datasets.zones(263)
+    zones = json.loads(hg.write_graph(tmp_path / "zones.geojson", graph).read_text())
+    for feature in zones["features"]:
+        feature["properties"] = {"LocationID": str(feature.pop("id")), "borough": "North"}
+    (tmp_path / "zones.geojson").write_text(json.dumps(zones))
+    events = hg.datasets.trips(graph, n_people=3000)
+    rows = ["person,PULocationID", *map(",".join, zip(events["person"], events["zone"], strict=True))]
+    (tmp_path / "trips.csv").write_text("\n".join(rows) + "\n")
+    good("budget", "create", tmp_path / "budget.db", "--dataset", "zones", "--unit", "person", "--epsilon", 2)
+    files = tmp_path / "zones.geojson", tmp_path / "trips.csv"
+    reading = ("--zone-label", "LocationID")
+    counting = ("--node", "PULocationID", "--max-nodes", 3, "--max-per-node", 1)
+    assert answer("check", *files, *reading, *counting, "--unit", "person")["counted"] > 3000
+    spending = ("--epsilon", 1, "--ledger", tmp_path / "budget.db", "--public-graph")
+    outputs = ("-o", tmp_path / "out", "--report", tmp_path / "report.html")
+    said = good("release", *files, *reading, *counting, *spending, *outputs)
+    assert f"{files[0]} --zone-label LocationID --ledger" in " ".join(said.stdout.split())
+    assert "OpenStreetMap" not in said.stdout
+    assert len((tmp_path / "out" / "map.csv").read_text().splitlines()) == 264
+    assert "<dt>zones</dt><dd>263</dd>" in (tmp_path / "report.html").read_text(encoding="utf-8")
+    good("verify", tmp_path / "out", files[0], *reading, "--ledger", tmp_path / "budget.db")
+    found = answer("info", files[0], *reading)
+    assert (found["nodes"], found["edges"]) == (graph.n, graph.n_edges)

@@ -175,7 +175,7 @@ def ledger(tmp_path):
 
 def releasing(folder, ledger, out, *more):
     return (
-        "release", folder / "trips.csv", folder / "streets.npz", "--ledger", ledger, "--epsilon", 0.5, "--max-nodes", 2, "--max-per-node", 1,
+        "release", folder / "streets.npz", folder / "trips.csv", "--ledger", ledger, "--epsilon", 0.5, "--max-nodes", 2, "--max-per-node", 1,
         "--max-distance", 200, "--public-graph", "--method", "let", "-o", out, *more,
     )  # fmt: skip
 

@@ -29,18 +29,19 @@ def test_each_release_is_guided_by_the_others(months, tmp_path):
     releases = {name: read_release(folder / name, graph) for name in MONTHS}
     expected = hg.denoise_series(graph, releases, method="let", nonnegative=True)
     for name, one in zip(MONTHS, found["releases"], strict=True):
-        columns = read_signal(out / f"{name}.csv", graph, columns=["noisy", "denoised", "expected_error"])
+        columns = read_signal(out / f"{name}.csv", graph, columns=["noisy", "denoised", "expected_error", "lower", "upper"])
         assert np.array_equal(columns[:, 0], releases[name].values)
         np.testing.assert_allclose(columns[:, 1], expected[name].signal, rtol=1e-12)
         np.testing.assert_allclose(columns[:, 2], expected[name].expected_error(), rtol=1e-12)
+        np.testing.assert_allclose(columns[:, 3:].T, expected[name].interval(0.9), rtol=1e-12)
         before = read_signal(folder / name / "map.csv", graph, columns="expected_error")
         assert one["typical_error_before"] == pytest.approx(np.sqrt(np.mean(before**2)))
         assert one["typical_error"] < one["typical_error_before"]
         assert one["values_sha256"] == releases[name].certificate["values_sha256"]
-    assert (out / "jan.csv").read_text().startswith("node,x,y,noisy,denoised,expected_error\n")
+    assert (out / "jan.csv").read_text().startswith("node,x,y,noisy,denoised,expected_error,lower,upper\n")
     kept = json.loads((out / "summary.json").read_text())
     assert kept["releases"] == found["releases"]
-    assert (kept["direction"], kept["graph"]["hash"]) == ("all", graph.hash)
+    assert (kept["direction"], kept["interval"], kept["graph"]["hash"]) == ("all", 0.9, graph.hash)
     with (out / "summary.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert [row["file"] for row in rows] == [f"{name}.csv" for name in MONTHS]

@@ -60,6 +60,7 @@ def cases() -> Iterator[Case]:
                                 "transform_one",
                                 (front, *arguments, wavefront, window_mask, *work, backward),
                             )
+                        yield from _pieces(what, theta, order, rows, round_rows, mask, tail)
                         for count in (1, 4, 6):
                             signals, bands = (
                                 random.uniform(-2, 2, size=(count, n)).astype(dtype),
@@ -71,6 +72,23 @@ def cases() -> Iterator[Case]:
                                 "transform_columns",
                                 (round_rows, table, order, signals, bands, marks, mask + 1 + tail, mask, backward),
                             )
+
+
+def _pieces(what, theta, order, rows, round_rows, mask, tail):
+    """The first piece of a recurrence, and a later one; some nodes do not count."""
+    random, n = np.random.RandomState(7), len(order)
+    if theta.dtype != np.float64 or what.startswith("back"):
+        return
+    for wavefront in (True, False):
+        for continues in (False, True):
+            length, window_mask = (mask + 1 + tail, mask) if wavefront else (n, 2**59 - 1)
+            work = Scratch((4, n), np.float64), Scratch((1, STEPS + 2, length), np.float64), Scratch((len(theta), n), np.float64)
+            terms, bands = random.uniform(-2, 2, size=(2, n)), random.uniform(-2, 2, size=(len(theta), n))
+            shares = (random.uniform(size=n) < 0.7).astype(np.float64)
+            arguments = theta, order, terms, bands, np.zeros(2 * theta.shape[1] - 1), shares
+            front = round_rows if wavefront else rows
+            label = f"{'front' if wavefront else 'plain'} {'later' if continues else 'first'} piece {what}"
+            yield Case(label, "continue_one", (front, *arguments, wavefront, window_mask, *work, continues))
 
 
 def _breadth_first_blocks(indptr, indices, least):

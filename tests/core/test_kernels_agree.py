@@ -79,6 +79,8 @@ def assert_kernels_agree(graph, *, degree, n_scales=3, laplacian="combinatorial"
         assert ours.shape == plain.shape
         assert relative_error(ours, plain) <= TOLERANCE[np.dtype(dtype)], name
     assert_moments_agree(layout, truth, theta, x, 2 / upper)
+    if dtype == np.float64 and degree:
+        assert_pieces_agree(layout, theta, x[0], 2 / upper)
 
 
 def assert_moments_agree(layout, truth, theta, x, scale):
@@ -92,6 +94,24 @@ def assert_moments_agree(layout, truth, theta, x, scale):
     np.testing.assert_allclose(moments, expected, rtol=0, atol=room * max(count, 10) * np.abs(expected).max(initial=1e-300))
     alone = [cpu.forward_with_moments(layout, theta, one[None], scale, n_moments=count)[1][0] for one in x]
     assert np.array_equal(moments, alone), "moments depend on the number of signals"
+
+
+def assert_pieces_agree(layout, theta, x, scale):
+    """The recurrence in pieces: the bits of the bands are those of the whole, and products over parts of the nodes add up."""
+    degree = theta.shape[1] - 1
+    whole, moments = cpu.forward_with_moments(layout, theta, x[None], scale, n_moments=2 * degree + 1)
+    parts = np.random.default_rng(2).integers(0, 2, len(x)).astype(np.float64)
+    for steps in (degree, 1, 5, 13):
+        sums = np.zeros(2 * degree + 1)
+        for shares in (parts, 1 - parts):
+            terms, bands = np.stack([np.zeros_like(x), x]), np.full((len(theta), len(x)), np.nan)
+            for k in range(0, degree, steps):
+                own = theta[:, k : min(k + steps, degree) + 1]
+                products = cpu.climb(layout, own, terms, bands, scale, shares=shares, first=k == 0)
+                sums[2 * k + (k > 0) : 2 * k + len(products)] += products[1 if k else 0 :]
+            assert np.array_equal(bands, whole[0])
+        sums[2:] = 2 * sums[2:] - np.resize(sums[:2], 2 * degree - 1)
+        np.testing.assert_allclose(sums, moments[0], rtol=0, atol=1e-12 * np.abs(moments).max())
 
 
 def layered(widths, *, seed=0):

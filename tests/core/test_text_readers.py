@@ -91,3 +91,18 @@ def test_damaged_lines_and_files(reader):
     for run in fuzz_readers.READERS[reader]:
         for _ in range(2):
             assert run(400, lambda n: int(generator.random() * n)) > 20
+
+
+def test_a_line_with_another_separator_has_the_fields_of_its_twin():
+    """Semicolons and commas are exchanged in the line, and in its fields."""
+    rng, swap = random.Random(0), bytes.maketrans(b",;", b";,")
+    for _ in range(2000):
+        line = bytes(rng.choices(b',,;""a\r ', k=rng.randrange(12)))
+        fields = []
+        for text, separator in ((line, ord(",")), (line.translate(swap), ord(";"))):
+            content, spans = np.frombuffer(bytearray(text), dtype=np.uint8), np.zeros(4, np.int64)
+            count = _loops.split_line(content, np.arange(4), spans, separator)
+            fields.append((count, [content[span >> 32 : span & 0xFFFFFFFF].tobytes() for span in spans.tolist()]))
+        assert fields[1][0] == fields[0][0]
+        if fields[0][0] >= 0:
+            assert fields[1][1] == [field.translate(swap) for field in fields[0][1]]

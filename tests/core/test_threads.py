@@ -218,7 +218,7 @@ LONG_CALLS = {
     "many signals": "hg.analyze(hg.chebyshev_frame(hg.datasets.grid(60, 60), degree=2000), np.ones((3600, 9999)))",
     "graph TV": "y = np.random.default_rng(0).normal(size=10**6); [hg.graph_tv(hg.datasets.grid(1000, 1000), y, penalty=3.0) for _ in range(99)]",
     "many orders": "_loops.score_chains(np.ones(9), np.zeros((10**7, 9), np.int64), None, None, np.arange(200.0), 1.0, 0.0, np.zeros((200, 3)))",
-    "points of a plane": "_loops.PointTree(np.random.default_rng(0).normal(size=(2 * 10**7, 2)))",
+    "points of a plane": "x = np.random.default_rng(0).normal(size=(5 * 10**6, 2)); [_loops.PointTree(x) for _ in range(99)]",
     "fused lasso": "hg.fused_lasso_path(np.random.default_rng(0).normal(size=10**6), np.linspace(0.1, 9, 3000))",
 }
 

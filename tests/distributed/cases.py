@@ -14,6 +14,10 @@ def noisy_on(graph, seed=0):
     return np.where(np.arange(graph.n) % 400 < 200, 4.0, 0.0) + rng.normal(0, 1, graph.n)
 
 
+def smooth_on(graph):
+    return 3 * np.sin(np.arange(graph.n) / 150) + np.random.default_rng(0).normal(0, 1, graph.n)
+
+
 def with_islands():
     """Isolated nodes, many small components, and weights."""
     rng = np.random.default_rng(1)
@@ -38,6 +42,12 @@ def assert_equal(found, one):
     np.testing.assert_array_equal(found.read(), one.signal)
     for name in ("risk", "risk_se", "probe_se"):
         assert getattr(found, name) == pytest.approx(getattr(one, name), rel=1e-12)
+
+
+def assert_close(found, one):
+    np.testing.assert_allclose(found.read(), one.signal, rtol=1e-9, atol=1e-9 * np.abs(one.signal).max())
+    for name in ("risk", "risk_se", "probe_se"):
+        assert getattr(found, name) == pytest.approx(getattr(one, name), rel=1e-9)
 
 
 def write_edges(folder, graph, files, *, repeat=False):

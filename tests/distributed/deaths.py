@@ -70,10 +70,10 @@ class DiesOnce(WorkerPlugin):
 class Workers(threading.Thread):
     """Worker processes of a scheduler; one that ends is started again. Dask's nannies give up workers that die young."""
 
-    def __init__(self, address, folder, count):
+    def __init__(self, address, folder, count, more=()):
         super().__init__(daemon=True)
         options = ["--no-nanny", "--no-dashboard", "--nthreads", "1", "--memory-limit", "2GB", "--local-directory", folder]
-        self.command = [sys.executable, "-m", "distributed.cli.dask_worker", address, *options]
+        self.command = [sys.executable, "-m", "distributed.cli.dask_worker", address, *options, *more]
         self.processes, self.ended = [self._begun() for _ in range(count)], threading.Event()
 
     def _begun(self):

@@ -7,7 +7,7 @@ from scipy.spatial import Delaunay
 import hushgraph as hg
 from hushgraph.distributed import denoise, prepare, preparing
 
-from .cases import ANY, GRAPHS, METHODS, assert_equal, noisy_on
+from .cases import ANY, GRAPHS, METHODS, assert_close, assert_equal, noisy_on, smooth_on
 
 pytest.importorskip("pyarrow")
 pytest.importorskip("fsspec")
@@ -115,12 +115,6 @@ def test_normalized_laplacian(roads, tmp_path):
 # ---- combinations --------------------------------------------------------------------------------------------------
 
 
-def assert_close(found, one):
-    np.testing.assert_allclose(found.read(), one.signal, rtol=1e-9, atol=1e-9 * np.abs(one.signal).max())
-    for name in ("risk", "risk_se", "probe_se"):
-        assert getattr(found, name) == pytest.approx(getattr(one, name), rel=1e-9)
-
-
 @pytest.mark.parametrize("parts", [1, 3])
 def test_let_adds_up(graph, parts, tmp_path):
     prepare(graph, tmp_path / "work", partitions=parts, most_ghosts=ANY)
@@ -130,16 +124,74 @@ def test_let_adds_up(graph, parts, tmp_path):
         assert_close(denoise(tmp_path / "work", noisy + shift, sigma=sigma, method="let"), one)
 
 
-def test_auto_where_its_candidates_add_up(tmp_path):
+def assert_same_account(found, one):
+    """The sentence, and the shares and risks of all sets of candidates."""
+    assert found.details["why"] == one.details["why"]
+    for name, numbers in one.details["sets"].items():
+        assert found.details["sets"][name] == pytest.approx(numbers, rel=1e-6, abs=1e-6)
+    assert found.details["filter"]["degree"] == one.details["filter"]["degree"]
+    np.testing.assert_allclose(found.details["filter"]["response"], one.details["filter"]["response"], atol=1e-9)
+    assert found.details["sigma_too_large"] == one.details["sigma_too_large"]
+
+
+@pytest.mark.parametrize("signal", ["pieces", "smooth"])
+@pytest.mark.parametrize("parts", [1, 3])
+def test_auto_adds_up(graph, parts, signal, tmp_path, one_machine):
+    prepare(graph, tmp_path / "work", partitions=parts, most_ghosts=ANY)
+    noisy = (noisy_on if signal == "pieces" else smooth_on)(graph)
+    one = one_machine(graph, noisy, sigma=1.0)
+    found = denoise(tmp_path / "work", noisy, sigma=1.0, method="auto")
+    assert_close(found, one)
+    assert_same_account(found, one)
+    assert found.details["refined"].keys() == one.details["refined"].keys()
+    assert found.details["left_out"] == ["tv", "dfs", "levels", "patches"]
+
+
+@pytest.mark.parametrize("parts", [2, 5])
+def test_auto_does_not_depend_on_the_number_of_partitions(parts, tmp_path, one_machine):
+    graph = hg.datasets.roads(4000)
+    prepare(graph, tmp_path / "work", partitions=parts, most_ghosts=ANY)
+    one = one_machine(graph, smooth_on(graph), sigma=1.0)
+    assert_close(denoise(tmp_path / "work", smooth_on(graph), sigma=1.0, method="auto"), one)
+
+
+@pytest.mark.parametrize(
+    "case", ["sigma per node", "float32", "offset", "first stage alone", "gaussian probes", "let with two stages"]
+)
+def test_settings_of_combinations(roads, case, one_machine):
+    graph, folder = roads
+    noisy, settings = smooth_on(graph), {"sigma": 1.0, "method": "auto"}
+    noisy = noisy.astype(np.float32) if case == "float32" else noisy + 1e4 * (case == "offset")
+    settings |= {
+        "sigma per node": {"sigma": np.random.default_rng(2).uniform(0.5, 2.0, graph.n)},
+        "first stage alone": {"refine": False},
+        "gaussian probes": {"law": "gaussian", "n_probes": 5, "seed": 3},
+        "let with two stages": {"method": "let", "refine": True},
+    }.get(case, {})
+    one, found = one_machine(graph, noisy, **settings), denoise(folder, noisy, **settings)
+    if case == "float32":
+        assert found.read().dtype == np.float32
+        np.testing.assert_allclose(found.read(), one.signal, rtol=1e-6)
+        assert found.risk == pytest.approx(one.risk, rel=1e-9)
+    else:
+        assert_close(found, one)
+
+
+def test_auto_of_large_graphs_has_what_one_machine_has(tmp_path):
     graph = hg.Graph.from_scipy(hg.datasets.grid(370, 370).adjacency)  # without coordinates: partitions have no patches of images
     prepare(graph, tmp_path / "work", partitions=2, most_ghosts=ANY)
-    noisy = noisy_on(graph)
-    one = hg.denoise(graph, noisy, sigma=1.0, method="auto", refine=False)
-    assert one.details["sets"]["filter"]["share"] == 0  # partitions have no fitted filter
-    assert_close(denoise(tmp_path / "work", noisy, sigma=1.0, method="auto", refine=False), one)
-    for settings, words in (({}, "refine=False"), ({"nonnegative": True, "refine": False}, "counts")):
-        with pytest.raises(ValueError, match=words):
-            denoise(tmp_path / "work", noisy, sigma=1.0, method="auto", **settings)
+    for noisy, share in ((noisy_on(graph), 0.0), (smooth_on(graph), 1.0)):
+        one = hg.denoise(graph, noisy, sigma=1.0, method="auto")
+        found = denoise(tmp_path / "work", noisy, sigma=1.0, method="auto")
+        assert_close(found, one)
+        assert_same_account(found, one)
+        assert found.details["sets"]["filter"]["share"] == pytest.approx(share, abs=0.5)
+        assert found.details["left_out"] == ["patches"]
+
+
+def test_methods_without_a_second_stage(roads):
+    with pytest.raises(ValueError, match="refine= belongs to method='auto' and 'let'; got method='sgwt_scaled'"):
+        denoise(roads[1], noisy_on(roads[0]), sigma=1.0, refine=True)
 
 
 def test_ghosts_one_hop_short_change_the_result(tmp_path, monkeypatch):

@@ -15,7 +15,7 @@ import pytest
 
 import hushgraph as hg
 from hushgraph.cli.failures import sentence_of
-from hushgraph.distributed import denoise, denoising, let_driver, prepare, preparing, resume
+from hushgraph.distributed import denoise, denoising, let_driver, prepare, preparing, resume, reweighting
 
 cloudpickle = pytest.importorskip("cloudpickle")
 distributed = pytest.importorskip("distributed")
@@ -126,6 +126,37 @@ def test_a_worker_killed_in_each_stage_of_let(client, case, tmp_path):
     assert plugin.ran_again() == plugin.all_stages()
     np.testing.assert_array_equal(found.read(), one.read())
     assert found.risk == one.risk
+
+
+def test_a_worker_killed_in_each_new_stage_of_auto(client, case, tmp_path):
+    """The rounds of the fitted filter, and the second stage."""
+    folder, _ = case
+    prepare(folder / "edges", tmp_path / "work", partitions=2, most_ghosts=1e9)
+    shutil.copytree(tmp_path / "work", tmp_path / "other")
+    settings = {"sigma": 1.0, "method": "auto"}
+    one = denoise(tmp_path / "other", folder / "noisy.npy", **settings)
+    stages = ["gate", "spectrum0", "spectrum3", "filter", *let_driver.SECOND_STAGE, "finish"]
+    with dying(client, tmp_path / "deaths", stages) as plugin:
+        found = denoise(tmp_path / "work", folder / "noisy.npy", **settings, client=client)
+    assert plugin.ran_again() == plugin.all_stages()
+    np.testing.assert_array_equal(found.read(), one.read())
+    assert (found.risk, found.details) == (one.risk, one.details)
+
+
+def test_a_worker_killed_in_each_stage_of_guides(client, case, tmp_path):
+    folder, _ = case
+    prepare(folder / "edges", tmp_path / "work", partitions=2, most_ghosts=1e9)
+    shutil.copytree(tmp_path / "work", tmp_path / "other")
+    guide = np.abs(np.load(folder / "noisy.npy") + np.random.default_rng(1).normal(0, 2, 6000))
+    settings = {"sigma": 1.0, "method": "let", "guides": {"other day": guide}}
+    one = denoise(tmp_path / "other", folder / "noisy.npy", **settings)
+    stages = ["looks", *let_driver.REGRESSION, *reweighting.STAGES, "compare", "average", "finish", "write"]
+    with dying(client, tmp_path / "deaths", stages) as plugin:
+        found = denoise(tmp_path / "work", folder / "noisy.npy", **settings, client=client)
+    assert plugin.ran_again() == plugin.all_stages()
+    np.testing.assert_array_equal(found.read(), one.read())
+    assert (found.risk, found.details) == (one.risk, one.details)
+    assert found.details["experts"].keys() == {"alone", "linear", "bent"}
 
 
 CLIENT = """

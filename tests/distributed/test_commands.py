@@ -17,7 +17,8 @@ from hushgraph._progress import reached
 from hushgraph.cli import app, distributed
 from hushgraph.cli.terminal import Terminal
 from hushgraph.distributed import cost_model, prepare
-from hushgraph.distributed.preparing import most_ghosts_of
+from hushgraph.distributed.preparing import Laplacian, most_ghosts_of
+from hushgraph.wavelets import Law, Rule
 
 from .cases import ANY, noisy_on, write_edges
 
@@ -42,8 +43,11 @@ def run(*words):
     return done
 
 
-def test_all_lists_of_methods_are_the_same():
+def test_all_lists_of_choices_are_the_same():
     assert set(distributed.Method) == set(get_args(cost_model.DistributedMethod)) == set(cost_model.DISTRIBUTED)
+    assert {*distributed.Rule, "hard"} == set(get_args(Rule)), "SURE does not hold for the rule that jumps"
+    assert set(distributed.Law) == set(get_args(Law))
+    assert set(distributed.Laplacian) == set(get_args(Laplacian))
 
 
 # ---- schedulers --------------------------------------------------------------------------------------------------------
@@ -189,6 +193,48 @@ def test_edges_given_twice(tmp_path):
     assert run(*words, "--work", tmp_path / "other", "--duplicates", "first").exit_code == 2
 
 
+def test_options_of_the_wavelets_and_of_shrinking(tmp_path):
+    """Each option reaches the function: the result is that of one machine with the same settings."""
+    graph = hg.datasets.grid(20, 20)
+    noisy = noisy_on(graph)
+    write_edges(tmp_path / "edges", graph, 2)
+    np.save(tmp_path / "noisy.npy", noisy)
+    frame = {"laplacian": "normalized", "n_scales": 3}
+    done = run(
+        "prepare", tmp_path / "edges", "--work", tmp_path / "work", *CUT, "--laplacian", "normalized", "--n-scales", 3, "--json"
+    )
+    assert (done.exit_code, json.loads(done.stdout)["n_scales"]) == (0, 3)
+    one_frame = hg.chebyshev_frame(graph, **frame)
+    for settings in (
+        {"rule": "power", "beta": 3.0, "n_probes": 5, "law": "gaussian", "seed": 4},
+        {"rule": "soft", "n_probes": 2},
+        {"rule": "james_stein"},
+    ):
+        words = [word for name, value in settings.items() for word in (f"--{name.replace('_', '-')}", value)]
+        done = run("denoise", tmp_path / "work", tmp_path / "noisy.npy", "--sigma", 1, *words, "--json")
+        assert done.exit_code == 0, done.output
+        one = hg.denoise(graph, noisy, sigma=1.0, method="sgwt_scaled", frame=one_frame, **settings)
+        found = json.loads(done.stdout)
+        assert found["thresholds"] == one.thresholds.tolist()
+        assert found["risk"] == pytest.approx(one.risk, rel=1e-12)
+
+
+def test_options_that_do_not_fit(tmp_path):
+    prepare(hg.datasets.grid(9, 9), tmp_path / "work", partitions=1)
+    np.save(tmp_path / "noisy.npy", np.zeros(81))
+    words = ["denoise", tmp_path / "work", tmp_path / "noisy.npy", "--sigma", 1, "--json"]
+    for more, said in (
+        (["--rule", "power"], "beta"),
+        (["--beta", 3], "beta"),
+        (["--n-probes", 0], "--n-probes"),
+        (["--rule", "x"], "--rule"),
+        (["--method", "let", "--rule", "soft"], "--rule and --beta belong to methods"),
+    ):
+        done = run(*words, *more)
+        assert done.exit_code == 2
+        assert said in json.loads(done.stdout)["error"]
+
+
 @pytest.mark.parametrize("words", [["plan", "edges"], ["prepare", "edges", "--work", "work"]])
 def test_no_partitions_are_refused(words):
     done = run(*words, "--partitions", "0", "--json")
@@ -235,3 +281,30 @@ def test_the_bar_shows_the_stage(monkeypatch, capsys, stages):
         assert (f"Denoising: {stage}" in said.err) is stages
     assert "Denoising" in said.err
     assert said.out == ""
+
+
+# ---- what was done -----------------------------------------------------------------------------------------------------
+
+
+def test_guides_and_what_was_done(tmp_path, monkeypatch, few_probes):
+    monkeypatch.chdir(tmp_path)
+    graph = hg.datasets.grid(40, 40)
+    noisy = noisy_on(graph)
+    np.save("noisy.npy", noisy)
+    np.save("shops.npy", np.abs(noisy) + np.random.default_rng(1).normal(0, 2, graph.n))
+    np.save("other.npy", np.random.default_rng(2).normal(size=graph.n))
+    prepare(graph, "work", partitions=2, most_ghosts=ANY)
+    words = ["denoise", "work", "noisy.npy", "--sigma", "1", "--method", "auto"]
+    done = run(*words, "--guide", "shops.npy", "--guide", "other.npy", "--json")
+    facts = json.loads(done.stdout)
+    assert list(facts["details"]["guides"]) == ["shops", "other"]
+    assert "a second pass that starts from this result" in facts["details"]["why"]
+    assert "shops (a public map)" in " ".join(run(*words, "--guide", "shops.npy", "--guide", "other.npy").output.split())
+    plain = run(*words, "--no-refine")
+    said = " ".join(plain.output.split())
+    assert "one machine also has even areas and few levels" in said
+    assert "a second pass" not in said
+    assert "Guides" not in said
+    refused = run("denoise", "work", "noisy.npy", "--sigma", "1", "--guide", "shops.npy")
+    assert refused.exit_code == 2
+    assert "'auto' and 'let'" in refused.output

@@ -54,7 +54,7 @@ def test_a_full_disk_is_said_and_leaves_nothing_half_written(grid, tmp_path, mon
             both()
         assert raised.value.errno == errno.ENOSPC
         assert not list((tmp_path / "work").rglob("*.tmp"))
-        room[0] = 70
+        room[0] = 60
     monkeypatch.setattr(np, "save", usual)
     assert (tmp_path / "work" / "manifest.json").exists()
     assert_equal(resume(tmp_path / "work"), one)
@@ -104,8 +104,8 @@ def test_two_runs_in_one_folder_are_refused(grid, tmp_path):
 # ---- progress --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("method", ["sgwt_sure", "sgwt_scaled", "let"])
-def test_progress_goes_from_0_to_1_also_when_resumed(grid, tmp_path, method):
+@pytest.mark.parametrize("method", ["sgwt_sure", "sgwt_scaled", "let", "auto"])
+def test_progress_goes_from_0_to_1_also_when_resumed(grid, tmp_path, method, few_probes):
     graph, noisy, _ = grid
     write_edges(tmp_path / "edges", graph, 2)
 

@@ -274,9 +274,10 @@ def test_commands(tmp_path, monkeypatch):
     np.testing.assert_array_equal(
         facts["thresholds"], hg.denoise(graph, noisy, sigma=np.load("sigma.npy"), method="sgwt_sure").thresholds
     )
-    code, facts = run("denoise", "work", "noisy.npy", "--sigma", "1", "--method", "auto")
+    code, facts = run("denoise", "work", "noisy.npy", "--sigma", "1", "--method", "auto", "--nonnegative")
+    assert code == 0
+    code, facts = run("denoise", "work", "noisy.npy", "--sigma", "1", "--method", "sgwt_deep")
     assert code == 2
-    assert "use 'let' or 'sgwt_scaled'" in facts["error"]
     code, facts = run("prepare", "edges", "--work", "work", "--partitions", "3")
     assert code == 2
     assert "another preparation" in facts["error"]
@@ -315,9 +316,10 @@ def _attached(n, links):
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"method": "auto"}, "up to 131,072 nodes; this one has 4,000.*let"),
-        ({"method": "counts"}, "whole graph at once.*one machine"),
-        ({"method": "let", "refine": True}, "second look.*refine=False"),
+        ({"method": "auto", "nonnegative": True, "guides": np.zeros(4000)}, "counts.*let"),
+        ({"method": "sgwt_deep"}, "whole graph at once.*one machine"),
+        ({"refine": True}, "refine= belongs to method='auto' and 'let'"),
+        ({"guides": np.zeros(4000)}, "guides= belongs to method='auto' and 'let'"),
         ({"sigma": None}, "sigma must be given"),
         ({"signal": np.zeros(3)}, r"expected \(4000,\), got \(3,\)"),
         ({"signal": np.full(4000, np.nan)}, "4000 have none or NaN"),

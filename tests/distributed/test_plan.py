@@ -115,7 +115,7 @@ def test_memory_texts():
 # ---- files, time, partitions -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("method", ["sgwt_sure", "sgwt_scaled", "let"])
+@pytest.mark.parametrize("method", ["sgwt_sure", "sgwt_scaled", "let", "auto"])
 def test_files_of_weighted_graphs(tmp_path, method):
     """To 15 %."""
     graph = hg.datasets.roads(280_000)

@@ -63,7 +63,7 @@ def test_workers_that_do_not_see_the_folder_are_refused(client, tmp_path):
 
 @pytest.mark.parametrize(("version", "said"), [("0.0.1", "has hushgraph 0.0.1"), (None, "has no hushgraph")])
 def test_workers_with_another_hushgraph_are_refused(tmp_path, version, said):
-    found = {"tcp://there": (version, True), "tcp://gone": OSError("closed")}
+    found = {"tcp://there": (version, None), "tcp://gone": OSError("closed")}
     client = SimpleNamespace(wait_for_workers=lambda *_, **__: None, run=lambda *_, **__: found)
     with pytest.raises(RuntimeError, match=rf"as this process; tcp://there {said}; install it there"):
         runner._check_workers(client, tmp_path)
@@ -74,7 +74,7 @@ def test_a_worker_without_hushgraph_can_say_so(monkeypatch):
     check, task = (dask_pickle.dumps(function) for function in (runner._fitness_check(), runner.run_task))
     for name in [name for name in sys.modules if name.split(".")[0] == "hushgraph"]:
         monkeypatch.setitem(sys.modules, name, None)
-    assert pickle.loads(check)("/") == (None, False)
+    assert pickle.loads(check)("/") == (None, "")
     with pytest.raises(ImportError):
         pickle.loads(task)
 

@@ -153,17 +153,6 @@ def test_settings_are_checked_before_anything_is_written(tmp_path, settings, sai
     assert not (tmp_path / "work").exists()
 
 
-def test_an_address_is_no_work_folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    for call in (
-        lambda: prepare(hg.datasets.grid(5, 5), "s3://bucket/work"),
-        lambda: denoise("memory://work", np.zeros(25), sigma=1),
-    ):
-        with pytest.raises(ValueError, match="the work folder must be a folder that all workers see, not an address"):
-            call()
-    assert not list(tmp_path.iterdir())
-
-
 @pytest.mark.parametrize("content", [b"", b"PAR1 and more", np.array([None, 1])])
 def test_places_that_are_no_numbers(tmp_path, content):
     path = tmp_path / "places.npy"

@@ -88,7 +88,7 @@ def frozen(seen, group):
         return mixture
     if group == "filter":
         columns = GROUPS[group](seen)
-        return lambda moved: replace(columns, values=columns.applied(moved.y[None]))
+        return lambda moved: replace(columns, values=columns.filter_signals(moved.y[None]))
     return GROUPS[group]
 
 

@@ -130,8 +130,8 @@ def test_one_column_is_one_signal():
 def test_missing_values_sigma_per_node_and_float32():
     graph = hg.datasets.city(300)
     rng = np.random.default_rng(0)
-    y = rng.normal(size=(graph.n, 3))
     sigma = rng.uniform(0.5, 1.5, graph.n)
+    y = sigma[:, None] * rng.normal(size=(graph.n, 3))
     gaps = y.copy()
     gaps[[5, 7], [0, 2]] = np.nan
     result = hg.denoise(graph, gaps, sigma=sigma, columns="path", missing="drop")

@@ -13,7 +13,7 @@ from hushgraph.estimators.let.columns import Columns
 from hushgraph.estimators.let.combination import combine
 from hushgraph.estimators.let.filters import Filters
 from hushgraph.estimators.let.observation import Observation
-from hushgraph.estimators.let.patches import DELTA, similar_patches, takes_patches
+from hushgraph.estimators.let.patches import DIFFERENCE_STEP, similar_patches, takes_patches
 from hushgraph.wavelets.noise import Noise
 
 
@@ -75,13 +75,13 @@ def test_an_image_with_missing_pixels_is_denoised_without_patches():
 
 @pytest.mark.parametrize("per_node", [False, True])
 def test_derivatives_are_finite_differences(per_node):
-    """At the second step the image is denoised as one with noise of 1 + DELTA^2 times the variance."""
+    """At the second step the image is denoised as one with noise of 1 + DIFFERENCE_STEP^2 times the variance."""
     graph, clean = hg.datasets.grid(24, 20), picture(24, 20)
     sigma = 1 + np.random.default_rng(1).random(graph.n) if per_node else 1.5
     seen = observed(graph, clean, sigma)
-    columns, louder = similar_patches(seen), Noise.of(np.sqrt(1 + DELTA**2) * sigma)
+    columns, louder = similar_patches(seen), Noise.of(np.sqrt(1 + DIFFERENCE_STEP**2) * sigma)
     for eps, row in zip(seen.filters.probes.eps, columns.derivatives[0], strict=True):
-        step = DELTA * seen.sigma
+        step = DIFFERENCE_STEP * seen.sigma
         ahead = similar_patches(replace(seen, y=seen.y + step * eps, noise=louder)).values[0]
         np.testing.assert_allclose(row, (ahead - columns.values[0]) / step, atol=1e-9)
     samples = [eps @ row for eps, row in zip(seen.filters.probes.eps, columns.derivatives[0], strict=True)]

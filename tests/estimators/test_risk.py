@@ -5,7 +5,20 @@ import pytest
 
 import hushgraph as hg
 from hushgraph._errors import StateError
-from hushgraph.estimators.risk import EXACT, Estimate, NoiseRisk, ProbeUse, RiskSums, Spread, spread_along, sure_of, with_risk
+from hushgraph.estimators.risk import (
+    EXACT,
+    Estimate,
+    NoiseRisk,
+    ProbeUse,
+    RiskSums,
+    Spread,
+    freedom_of_exponents,
+    freedom_of_thresholds,
+    spread_along,
+    sure_of,
+    with_risk,
+    within_gain,
+)
 from hushgraph.estimators.wavelet import ThresholdJacobian
 from hushgraph.wavelets.noise import Noise
 
@@ -52,7 +65,8 @@ def test_probes_estimate_the_spread():
     A, noise = rng.normal(size=(4, 4)), Noise.of(2.0)
     eps = np.array(np.meshgrid(*[[-1.0, 1.0]] * 4)).reshape(4, -1).T
     seen, exact = spread_along(eps, eps @ A.T, eps @ A, noise), Linear(A).spread(noise)
-    for part, truth in zip(seen, exact, strict=True):
+    assert seen.probe_count == len(eps)
+    for part, truth in zip(seen[:4], exact[:4], strict=True):
         np.testing.assert_allclose(part, truth)
 
 
@@ -86,3 +100,31 @@ def test_products_of_a_jacobian_are_computed_once():
     jacobian.spread(Noise.of(1.0))
     with pytest.raises(StateError, match="computed before"):
         jacobian.spread(Noise.of(1.0))
+
+
+def test_thresholds_cost_the_cube_root_of_the_noise_in_a_scale():
+    few, many = freedom_of_thresholds(np.array([1000.0, 8000.0]))
+    assert many == pytest.approx(2 * few)
+    assert np.all(freedom_of_thresholds(np.array([-0.1, 0.0, 0.01])) <= [0.0, 0.0, 0.01])
+    assert freedom_of_thresholds(100.0, beta=1.0) < freedom_of_thresholds(100.0) < freedom_of_thresholds(100.0, beta=4.0)
+    assert freedom_of_exponents(np.array([100.0]))[0] > freedom_of_thresholds(100.0)
+
+
+def test_choosing_costs_no_more_than_half_of_the_gain():
+    optimism = np.full(3, 10.0)
+    np.testing.assert_allclose(within_gain(optimism, np.array([0.0, 95.0, 120.0]), 100.0), [10.0, 2.5, 0.0])
+
+
+@pytest.mark.statistics
+@pytest.mark.parametrize("method", ["sgwt_sure", "sgwt_deep", "sgwt_block", "let", "counts"])
+@pytest.mark.parametrize("sigma", [15.0, 3.0])
+def test_the_risk_is_right_on_average(method, sigma):
+    """Within half a standard error; terms of mean 0 that have most of the variance are taken off."""
+    graph = hg.datasets.city(500, seed=5)
+    truth, noise = hg.hotspot_counts(graph, total=2000).astype(float), np.random.default_rng(6).normal(0, sigma, (40, graph.n))
+    results = [hg.denoise(graph, truth + one, sigma=sigma, method=method) for one in noise]
+    signals = np.stack([one.signal for one in results])
+    others = (signals.sum(axis=0) - signals) / (len(signals) - 1)
+    chance = np.sum(noise**2, axis=1) - graph.n * sigma**2 + 2 * np.sum(noise * (truth - others), axis=1)
+    bias = np.array([one.risk for one in results]) - np.sum((signals - truth) ** 2, axis=1) - chance
+    assert abs(np.mean(bias / [one.risk_se for one in results])) < 0.7

@@ -72,13 +72,13 @@ def test_a_bound_does_not_rest_on_an_estimated_sigma(spikes):
 
 
 def test_a_risk_that_is_impossible_by_chance_does_not_blame_sigma():
-    """Noise alone on a small grid: SURE at thresholds chosen by SURE falls 3 standard errors below 0 in about 3 of 100 draws."""
-    graph = hg.datasets.grid(10, 10)
+    """Noise alone on a small grid: the risk of fitted weights falls 3 standard errors below 0 in about 2 of 100 draws."""
+    graph = hg.datasets.grid(8, 8)
     doubted = 0
     for seed in range(100):
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            result = hg.denoise(graph, np.random.default_rng(seed).normal(size=100), sigma=1, method="sgwt_sure")
+            result = hg.denoise(graph, np.random.default_rng(seed).normal(size=64), sigma=1, method="let")
         doubted += not result.typical_error.is_known
         assert result.details["sigma_too_large"] == [False]
         assert result.typical_error.is_known != any("hardly any signal" in note for note in result.details["notes"])
@@ -86,16 +86,13 @@ def test_a_risk_that_is_impossible_by_chance_does_not_blame_sigma():
 
 
 def test_no_error_is_said_to_be_0():
-    """Of 40 noisy maps of four nodes some show no error at any node; the standard error of the risk is what can be said then."""
+    """Noisy maps of four nodes, of which some show no error at any node: no error is 0, and the largest is a share of the noise."""
     graph = hg.Graph.from_edges([(0, 1), (1, 2), (2, 3)])
     rng = np.random.default_rng(0)
-    bounded = 0
     for _ in range(40):
-        result = hg.denoise(graph, rng.poisson(2, 4) + rng.normal(0, 4.2, 4), sigma=4.2, nonnegative=True)
-        error, bound = result.expected_error(), np.sqrt((max(result.risk, 0.0) + result.risk_se) / 4)
-        assert error.max() >= 0.1 * bound
-        bounded += bool(np.allclose(error, bound))
-    assert bounded, "the draws must contain the case that is tested"
+        error = hg.denoise(graph, rng.poisson(2, 4) + rng.normal(0, 4.2, 4), sigma=4.2, nonnegative=True).expected_error()
+        assert error.min() > 0
+        assert error.max() > 0.1 * 4.2
 
 
 @pytest.mark.statistics

@@ -7,7 +7,8 @@ from typer.testing import CliRunner
 
 from hushgraph.cli import app
 from hushgraph.experiments import demo
-from hushgraph.privacy import read_release
+from hushgraph.files import read_graph, read_signal
+from hushgraph.privacy import count_events, read_release
 from hushgraph.privacy.ledger.budget import Ledger
 
 pytest.importorskip("matplotlib")
@@ -24,11 +25,22 @@ def test_it_gains(result):
 
 
 def test_everything_is_there(result):
-    assert {path.name for path in (result.folder / "release").iterdir()} == {"map.csv", "certificate.json"}
+    assert {path.name for path in (result.folder / "release").iterdir()} == {"map.csv", "certificate.json", "report.html"}
     ledger = Ledger.open(result.folder / "budget.db", dataset=demo.DATASET, unit="person", adjacency="add-remove")
     ledger.verify(json.loads((result.folder / "release" / "certificate.json").read_text()))
     assert ledger.spent == pytest.approx(0.5)
     assert (read_release(result.folder / "release", result.graph).values == result.release.values).all()
+
+
+def test_the_release_is_one_of_the_files(result):
+    """Streets and trips of the folder are what the release was made from."""
+    streets, trips, values = result.files
+    graph = read_graph(streets)
+    assert graph.hash == result.graph.hash
+    bounds = {"max_nodes": demo.MAX_NODES, "max_per_node": demo.MAX_PER_NODE, "max_distance": demo.MAX_DISTANCE}
+    counts = count_events(graph, trips, unit="person", adjacency="add-remove", **bounds)
+    assert counts.counts.sum() == result.truth.sum()  # which of the junctions of a person count is drawn at random
+    assert read_signal(values, graph).shape == (graph.n,)
 
 
 def test_pictures(result):
@@ -43,7 +55,13 @@ def test_it_says_what_happened_and_runs_again(tmp_path, monkeypatch):
     for _ in range(2):
         done = CliRunner().invoke(app, ["demo", "--out", str(out), "--nodes", "300"])
         assert done.exit_code == 0, done.output
-        for word in ("sensitivity² = 2", "epsilon 0.500 of 2 spent", "of the noise energy is gone", "certificate.json"):
+        for word in (
+            "sensitivity² = 2",
+            "epsilon 0.500 of 2 spent",
+            "of the noise energy is gone",
+            "certificate.json",
+            "trips.csv",
+        ):
             assert word in " ".join(done.output.split())
 
 

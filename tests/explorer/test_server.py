@@ -13,6 +13,7 @@ import sys
 import threading
 import zipfile
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 
 import httpx
@@ -25,6 +26,7 @@ from hushgraph.datasets import hotspot_counts
 from hushgraph.estimators.methods import METHODS
 from hushgraph.explorer.computation_queue import ComputationQueue, RequestSuperseded
 from hushgraph.explorer.guard import HEADERS, MAX_BODY_BYTES, TOKEN_HEADER, refusal
+from hushgraph.explorer.regions import RegionRequest
 from hushgraph.explorer.server import (
     FILES,
     STATIC,
@@ -33,6 +35,7 @@ from hushgraph.explorer.server import (
     open_session,
     parse_body,
     parse_draw_request,
+    parse_region_request,
     parse_view_request,
     serve,
 )
@@ -46,7 +49,7 @@ from hushgraph.explorer.session import (
     checked_slider_epsilon,
 )
 from hushgraph.explorer.views import ViewRequest, methods_for, risk_chart
-from hushgraph.plotting.report.packing import MAP_FOLDER, MAP_SCRIPTS
+from hushgraph.plotting.report.packing import MAP_FOLDER, MAP_SCRIPTS, drawing_order, pack_interval, pack_values
 from hushgraph.privacy import read_release, release, verify_release
 from hushgraph.privacy.calibration import analytic_sigma
 from hushgraph.privacy.counting import CountMap, count_events, declare_counts
@@ -106,7 +109,7 @@ class Page:
 
 
 def test_numbers_of_the_city_are_those_of_the_library(graph):
-    session = GeneratedCity(graph, name="city")
+    session = GeneratedCity(graph)
     found = session.view(ViewRequest(0.5, method="sgwt_sure"))
     noisy = simulate(graph, session.truth, epsilon=0.5, delta=1e-6, sensitivity_squared=1, seed=0)
     result = hg.denoise(graph, noisy, method="sgwt_sure", nonnegative=True)
@@ -117,8 +120,27 @@ def test_numbers_of_the_city_are_those_of_the_library(graph):
     assert np.allclose(taken, np.minimum(result.thresholds / noisy.noise_level, 6.0), atol=1e-4)
 
 
+@pytest.mark.parametrize("nonnegative", [True, False])
+def test_a_slider_at_rest_has_intervals(graph, nonnegative):
+    session = GeneratedCity(graph)
+    request = ViewRequest(0.5, method="let", nonnegative=nonnegative)
+    noisy = simulate(graph, session.truth, epsilon=0.5, delta=1e-6, sensitivity_squared=1, seed=0)
+    result = hg.denoise(graph, noisy, method="let", refine=True, nonnegative=nonnegative)
+    lower, upper = result.interval(0.9)
+    found = session.view(request)
+    assert len(found["maps"]) == 1
+    assert set(found["maps"][0]) == {"noisy", "denoised", "error", "lower", "upper"}
+    step = noisy.noise_level / 64
+    expected = pack_interval(result.signal[session.order], lower[session.order], upper[session.order], step=step)
+    assert {name: found["maps"][0][name] for name in expected} == expected
+    assert found["interval"] == {"level": 0.9, "actual": np.mean((lower <= session.truth) & (session.truth <= upper))}
+    moving = session.view(replace(request, moving=True))
+    assert moving["interval"] is None
+    assert set(moving["maps"][0]) == {"noisy", "denoised"}
+
+
 def test_less_privacy_means_less_noise_and_less_error(graph):
-    session = GeneratedCity(graph, name="city")
+    session = GeneratedCity(graph)
     errors = [session.view(ViewRequest(epsilon, method="let"))["errors"] for epsilon in (0.5, 1.0, 4.0)]
     for name in ("noisy", "denoised", "actual"):
         values = [error[name] for error in errors]
@@ -126,13 +148,13 @@ def test_less_privacy_means_less_noise_and_less_error(graph):
 
 
 def test_an_error_that_drowns_in_noise_is_not_shown_as_nothing(graph):
-    errors = GeneratedCity(graph, name="city").view(ViewRequest(0.1, method="let"))["errors"]
+    errors = GeneratedCity(graph).view(ViewRequest(0.1, method="let"))["errors"]
     assert "denoised" not in errors
     assert errors["actual"] < errors["below"] < errors["noisy"]
 
 
 def test_the_slider_moves_with_a_fast_method_and_rests_with_the_chosen_one(graph):
-    session = GeneratedCity(graph, name="city")
+    session = GeneratedCity(graph)
     moving, resting = (session.view(ViewRequest(0.5, method="auto", moving=moving)) for moving in (True, False))
     assert (moving["method"], moving["settled"]) == ("let", False)
     assert (resting["method"], resting["settled"]) == ("auto", True)
@@ -141,13 +163,77 @@ def test_the_slider_moves_with_a_fast_method_and_rests_with_the_chosen_one(graph
 
 @pytest.mark.parametrize("method", [name for name in METHODS if name != "auto"])
 def test_every_method_of_the_page_answers(graph, method):
-    found = GeneratedCity(graph, name="city").view(ViewRequest(1.0, method=method, refine=False, integer=True))
+    found = GeneratedCity(graph).view(ViewRequest(1.0, method=method, refine=False, integer=True))
     assert 0 < found["errors"]["actual"] < found["errors"]["noisy"]
     json.dumps(found, allow_nan=False)
 
 
+SOUTH_WEST = ((-0.1, -0.1), (0.5, -0.1), (0.5, 0.5), (-0.1, 0.5))
+
+
+def test_totals_of_outlined_regions_are_those_of_the_library(graph):
+    session = GeneratedCity(graph)
+    found = session.total(RegionRequest(ViewRequest(0.5, method="let"), SOUTH_WEST))
+    noisy = simulate(graph, session.truth, epsilon=0.5, delta=1e-6, sensitivity_squared=1, seed=0)
+    places = graph.coords - graph.coords.min(axis=0)
+    inside = (places < 0.5 * np.ptp(graph.coords, axis=0).max()).all(axis=1)
+    expected = hg.denoise(graph, noisy, method="let", refine=True, nonnegative=True).total(inside)
+    assert found["nodes"] == inside.sum() > 30
+    assert (found["total"], found["se"]) == (expected.value, expected.se)
+    assert (found["lower"], found["upper"]) == expected.interval(0.9)
+    again = session.total(RegionRequest(ViewRequest(0.5, method="let"), ((5, 5), (6, 5), (6, 6))))
+    assert again["nodes"] == 0
+
+
+def test_totals_of_private_events_come_from_the_release_alone(private):
+    request = RegionRequest(ViewRequest(0.5, method="let", plan=False), SOUTH_WEST)
+    with pytest.raises(RequestRefused, match="No release has been drawn yet"):
+        private.total(request)
+    private.draw(DrawRequest(0.5, 1, True))
+    object.__setattr__(private, "_counts", None)  # nothing reads them
+    found = private.total(request)
+    inside = private.regions.places.max(axis=1) < 0.5
+    assert found["noisy"] == pytest.approx(private.releases[0].total(inside).estimate)
+    assert found["noisy_se"] == pytest.approx(private.releases[0].total(inside).standard_error)
+
+
+@pytest.mark.parametrize(
+    "ring",
+    [
+        None,
+        [],
+        [[0, 0], [1, 1]],
+        [[0, 0], [1, 1], [1]],
+        [[0, 0], [1, 1], ["1", 2]],
+        [[0, 0], [1, 1], [float("nan"), 2]],
+        [[0, 0]] * 151,
+    ],
+)
+def test_odd_regions_are_refused(graph, ring):
+    with pytest.raises(RequestRefused, match="3 to 150 corners"):
+        parse_region_request({**QUICK, "ring": ring})
+
+
+def test_a_region_travels_in_one_request(graph):
+    ring = [[round(0.5 + 0.4 * np.cos(t), 5), round(0.5 + 0.4 * np.sin(t), 5)] for t in np.linspace(0, 6.2, 120)]
+    settings = {
+        "method": "let",
+        "rule": "james_stein",
+        "refine": False,
+        "nonnegative": True,
+        "integer": False,
+        "guides": True,
+        "plan": True,
+    }
+    asked = json.dumps({"epsilon": 0.1234, **settings, "ring": ring}).encode()
+    assert len(asked) <= MAX_BODY_BYTES
+    answer = Page(GeneratedCity(graph)).post("/api/total", content=asked)
+    assert answer.status_code == 200
+    assert answer.json()["lower"] <= answer.json()["total"] <= answer.json()["upper"]
+
+
 def test_the_city_is_not_published(graph):
-    session = GeneratedCity(graph, name="city")
+    session = GeneratedCity(graph)
     for act in (lambda: session.draw(DrawRequest(0.5, 1, True)), lambda: session.download(ViewRequest(0.5))):
         with pytest.raises(RequestRefused, match="nothing to publish"):
             act()
@@ -162,13 +248,13 @@ def test_risk_charts_have_their_dots_at_the_minimum(graph):
 
 @pytest.mark.parametrize(("epsilon", "words"), [(0.5, "nearly the same map"), (2.0, "but not strongly"), (9.0, "hardly protects")])
 def test_the_server_says_what_an_epsilon_protects(graph, private, epsilon, words):
-    for session in (GeneratedCity(graph, name="city"), private):
+    for session in (GeneratedCity(graph), private):
         assert words in session.view(ViewRequest(epsilon, method="let", moving=True))["guarantee"]
 
 
 def test_budgets_with_a_large_delta_are_not_opened(graph, events, tmp_path, monkeypatch):
     with pytest.raises(ValueError, match=r"at most 0\.001"):
-        GeneratedCity(graph, name="city", delta=0.01)
+        GeneratedCity(graph, delta=0.01)
     ledger = new_ledger(tmp_path)
     monkeypatch.setattr(Ledger, "delta", 0.01)  # older versions made such budgets
     with pytest.raises(ValueError, match=r"at most 0\.001"):
@@ -191,6 +277,7 @@ def everything_before_the_draw(session) -> str:
     for act in (
         lambda: session.view(ViewRequest(0.5, plan=False)),
         lambda: session.download(ViewRequest(0.5)),
+        lambda: session.report(ViewRequest(0.5)),
         lambda: session.draw(DrawRequest(0.5, 2, True)),
         lambda: session.draw(DrawRequest(0.5, 1, False)),
         lambda: session.draw(DrawRequest(5.0, 1, True)),
@@ -220,8 +307,28 @@ def test_a_map_of_counts_would_be_noticed(graph, private):
     """The control of the test above: after the draw answers do hold the map."""
     before = everything_before_the_draw(private)
     private.draw(DrawRequest(0.5, 1, True))
-    assert "maps" not in before
+    assert '"maps"' not in before
     assert "maps" in private.view(ViewRequest(0.5, method="let", plan=False))
+
+
+def test_the_report_of_the_page_is_that_of_the_release(graph, private, tmp_path):
+    """The bytes of the file that write_report writes for the published map: nothing of the session goes into it."""
+    private.draw(DrawRequest(0.5, 1, True))
+    page = private.report(ViewRequest(0.5, method="sgwt_sure", plan=False)).decode()
+    published = private.releases[-1]
+    result = hg.denoise(graph, published, method="sgwt_sure", nonnegative=True)
+    path = hg.plotting.write_report(
+        tmp_path / "report.html",
+        graph,
+        published,
+        result,
+        title=published.ledger["dataset"],
+        label="events",
+        certificate=hg.privacy.certificate_with_map(published, result, method="sgwt_sure", nonnegative=True, integer=False),
+        epsilon=published.epsilon,
+    )
+    no_times = [re.sub(r"Seconds</th><td>.*?</td>", "", text) for text in (page, path.read_text(encoding="utf-8"))]
+    assert no_times[0] == no_times[1]
 
 
 def test_the_slider_never_reads_the_counts(private, monkeypatch):
@@ -269,11 +376,11 @@ def test_a_draw_beyond_the_budget_charges_and_draws_nothing(private):
 def test_the_download_is_the_release_with_its_certificate(private, graph):
     private.draw(DrawRequest(0.5, 1, True))
     with zipfile.ZipFile(io.BytesIO(private.download(ViewRequest(0.5, method="let")))) as archive:
-        assert sorted(archive.namelist()) == ["release/certificate.json", "release/map.csv"]
+        assert sorted(archive.namelist()) == ["release/certificate.json", "release/map.csv", "release/report.html"]
         certificate = json.loads(archive.read("release/certificate.json"))
         head = archive.read("release/map.csv").decode().splitlines()[0]
     private.ledger.verify(certificate)
-    assert head == "node,x,y,noisy,denoised,expected_error"
+    assert head == "node,x,y,noisy,denoised,expected_error,lower,upper"
     assert (certificate["epsilon"], certificate["not_protected"], certificate["denoised"]["method"]) == (0.5, "drivers", "let")
 
 
@@ -289,7 +396,7 @@ def guides(graph):
 
 @pytest.mark.parametrize("method", ["let", "auto"])
 def test_guided_views_are_those_of_the_library(graph, guides, method):
-    session = GeneratedCity(graph, name="city", guides=guides)
+    session = GeneratedCity(graph, guides=guides)
     noisy = simulate(graph, session.truth, epsilon=2.0, delta=1e-6, sensitivity_squared=1, seed=0)
     refine = True if METHODS[method].takes_refine else None
     result = hg.denoise(graph, noisy, method=method, nonnegative=True, refine=refine, guides=guides)
@@ -301,21 +408,21 @@ def test_guided_views_are_those_of_the_library(graph, guides, method):
     assert first["made_from"].startswith("3 noisy maps, combined (noise")
     assert answers[0]["guides"]["removed"] == sum(account["risk_removed"] for account in accounts.values()) > 0.1
     assert session.guides.accounts(result) == accounts
-    assert answers[2] == GeneratedCity(graph, name="city").view(ViewRequest(2.0, method=method))
+    assert answers[2] == GeneratedCity(graph).view(ViewRequest(2.0, method=method))
     assert answers[2]["guides"] is None
 
 
 def test_guides_of_the_page_have_names_and_methods_say_whether_they_take_them(graph, guides):
-    session = GeneratedCity(graph, name="city", guides=guides)
+    session = GeneratedCity(graph, guides=guides)
     described = session.describe()
     assert [guide["name"] for guide in described["guides"]] == ["pickups 2025", "weather"]
     assert {method["name"]: method["guides"] for method in described["methods"]}["sgwt_sure"] is False
     assert session.view(ViewRequest(0.5, method="sgwt_sure"))["guides"] is None
-    assert GeneratedCity(graph, name="city").describe()["guides"] == []
+    assert GeneratedCity(graph).describe()["guides"] == []
 
 
 def test_a_moving_slider_does_not_wait_for_guides(graph, guides):
-    session, plain = GeneratedCity(graph, name="city", guides=guides), GeneratedCity(graph, name="city")
+    session, plain = GeneratedCity(graph, guides=guides), GeneratedCity(graph)
     for method in ("auto", "let"):
         moving = ViewRequest(0.5, method=method, moving=True)
         assert session.view(moving) == {**plain.view(moving), "settled": False}
@@ -324,7 +431,7 @@ def test_a_moving_slider_does_not_wait_for_guides(graph, guides):
 
 
 def test_guides_are_denoised_once_for_each_method(graph, guides, monkeypatch):
-    session, count = GeneratedCity(graph, name="city", guides=guides), []
+    session, count = GeneratedCity(graph, guides=guides), []
     monkeypatch.setattr(
         "hushgraph.explorer.guides.denoise", lambda *given, **named: count.append(named) or hg.denoise(*given, **named)
     )
@@ -356,7 +463,7 @@ def test_guided_releases_are_saved_and_downloaded_with_their_guides(graph, event
     ledger = new_ledger(tmp_path)
     session = PrivateEvents(counted(graph, events), ledger, guides=guides)
     folder = Path(session.draw(DrawRequest(0.5, 1, True))["saved_in"])
-    files = ["certificate.json", "guided.csv", "guides.json", "map.csv"]
+    files = ["certificate.json", "guided.csv", "guides.json", "map.csv", "report.html"]
     assert sorted(path.name for path in folder.iterdir()) == files
     assert verify_release(folder, graph, ledger=ledger).ok
     view = session.view(ViewRequest(0.5, method="let", refine=False, plan=False))
@@ -367,17 +474,20 @@ def test_guided_releases_are_saved_and_downloaded_with_their_guides(graph, event
     assert (facts["denoised"]["method"], facts["removed"]) == ("let", view["guides"]["removed"])
     assert len(facts["guides"]["pickups 2025"]["sha256"]) == 3
     result = hg.denoise(graph, session.releases[0], method="let", nonnegative=True, guides=guides)
-    assert np.array_equal(hg.read_signal(tmp_path / "zip" / "release" / "guided.csv", graph, columns="denoised"), result.signal)
+    table = tmp_path / "zip" / "release" / "guided.csv"
+    columns = hg.read_signal(table, graph, columns=["denoised", "expected_error", "lower", "upper"])
+    assert np.array_equal(columns.T, [result.signal, result.expected_error(), *result.interval(0.9)])
+    assert hg.read_signal(table, graph).shape == (graph.n,)  # what goes with the map is left out
     for request in ViewRequest(0.5, method="let", guides=False), ViewRequest(0.5, method="sgwt_sure"):
         with zipfile.ZipFile(io.BytesIO(session.download(request))) as archive:
-            assert sorted(archive.namelist()) == ["release/certificate.json", "release/map.csv"]
+            assert sorted(archive.namelist()) == ["release/certificate.json", "release/map.csv", "release/report.html"]
 
 
 def test_a_guided_map_that_fails_does_not_lose_the_release(graph, events, guides, tmp_path, monkeypatch):
     session = PrivateEvents(counted(graph, events), new_ledger(tmp_path), guides=guides)
     monkeypatch.setattr("hushgraph.explorer.guides.write_signal", lambda *_: 1 / 0)
     drawn = session.draw(DrawRequest(0.5, 1, True))
-    assert sorted(path.name for path in Path(drawn["saved_in"]).iterdir()) == ["certificate.json", "map.csv"]
+    assert sorted(path.name for path in Path(drawn["saved_in"]).iterdir()) == ["certificate.json", "map.csv", "report.html"]
 
 
 # ---- releases are kept ---------------------------------------------------------------------------------------------------
@@ -570,15 +680,27 @@ def test_a_published_map_draws_nothing(graph, events, tmp_path):
     assert session.view(ViewRequest(5.0, method="let"))["epsilon"] == 0.5
 
 
-def test_a_release_over_windows_is_sent_to_the_report(graph, events, tmp_path):
+def test_a_release_over_windows_has_a_map_for_each(graph, events, tmp_path):
     edges = ["2026-03-02", "2026-03-03", "2026-03-04"]
     bounds = {"time": "time", "windows": edges, "max_cells": 1, "max_per_cell": 1}
     counts = count_events(graph, events, unit="person", adjacency="add-remove", **bounds)
     published = release(counts, epsilon=0.5, delta=1e-6, ledger=new_ledger(tmp_path), public_graph=True)
-    with pytest.raises(ValueError, match="this release has 2, one for each time window; write_report") as refused:
-        open_session(release=published)
-    said = sentence_of(refused.value, "explore")[0]
-    assert said.endswith("hushgraph denoise GRAPH RELEASE --report FILE makes a page of all of them")
+    session = open_session(release=published)
+    start = session.describe()
+    assert [text["spoken"] for text in start["windows"]] == ["Mon 2 March", "Tue 3 March"]
+    shown = session.view(ViewRequest(0.5, method="let"))
+    assert shown["risk"] is None
+    result = hg.denoise(graph, published, method="let", nonnegative=True, refine=True)
+    order, step = drawing_order(graph), published.noise_level / 64
+    for k, parts in enumerate(shown["maps"]):
+        assert parts["noisy"] == pack_values(np.asarray(published.values, dtype=float)[order, k], step=step)
+        assert parts["denoised"] == pack_values(result.signal[order, k], step=step)
+        assert parts["error"] == pack_values(result.expected_error()[order, k], step=step)
+    assert len(shown["maps"]) == 2
+    assert all(set(parts) == {"noisy", "denoised"} for parts in session.view(ViewRequest(0.5, moving=True))["maps"])
+    with pytest.raises(RequestRefused, match="for one signal"):
+        session.total(RegionRequest(ViewRequest(0.5, method="let"), ((0.0, 0.0), (1.0, 0.0), (1.0, 1.0))))
+    assert b"Tue 3 March" in session.report(ViewRequest(0.5, method="let"))
 
 
 def test_a_port_that_is_taken_is_said_to_be(graph):
@@ -699,7 +821,7 @@ def test_the_owner_may_look_at_the_events_before_the_first_draw(graph, events, t
 
 def test_without_a_way_to_read_the_events_nothing_is_offered(graph, private):
     assert private.describe()["checkable"] is False
-    for session in (private, GeneratedCity(graph, name="city")):
+    for session in (private, GeneratedCity(graph)):
         assert Page(session).post("/api/check", json={}).status_code == 409
     with pytest.raises(ValueError, match="events= is missing"):
         open_session(graph=graph, check=lambda: None)
@@ -769,7 +891,7 @@ def test_epsilon_is_what_the_page_shows():
 
 def test_the_latest_look_wins_and_an_older_one_leaves_nothing_behind(graph):
     """A slow look is given up at many different points; afterwards every answer has the bits it had before."""
-    session, queue, given_up = GeneratedCity(graph, name="city"), ComputationQueue(), []
+    session, queue, given_up = GeneratedCity(graph), ComputationQueue(), []
     alone = session.view(ViewRequest(0.5, method="auto"))
 
     def slow():
@@ -824,7 +946,7 @@ def test_every_file_of_the_pages_is_served_or_written_into_reports():
 
 
 def test_the_page_and_its_files_are_served_with_strict_headers(graph):
-    page = Page(GeneratedCity(graph, name="city"))
+    page = Page(GeneratedCity(graph))
     for path in ("/", *(f"/static/{name}" for name in FILES), "/api/start"):
         answer = page.get(path)
         assert answer.status_code == 200
@@ -882,7 +1004,7 @@ def test_large_requests_are_refused(graph):
         for _ in range(100):
             yield b" " * 1000
 
-    page = Page(GeneratedCity(graph, name="city"))
+    page = Page(GeneratedCity(graph))
     assert page.post("/api/view", content=b" " * (MAX_BODY_BYTES + 1)).status_code == 413
     assert page.post("/api/view", content=endless()).status_code == 413  # no length was announced
 
@@ -957,7 +1079,7 @@ def test_the_first_quick_look_is_done_before_anybody_asks(graph, events, tmp_pat
 
 
 def test_a_look_is_given_up_when_the_explorer_ends(graph):
-    queue, session = ComputationQueue(), GeneratedCity(graph, name="city")
+    queue, session = ComputationQueue(), GeneratedCity(graph)
 
     def look():
         queue.cancel()

@@ -208,6 +208,11 @@ def test_what_goes_with_signals_is_left_out_unless_asked_for(tmp_path):
     found = files.read_named_signal(path, named())
     assert (found.names, found.left_out) == (["six", "seven"], ["x", "y", "six_expected_error", "expected_error"])
     np.testing.assert_array_equal(files.read_signal(path, named(), columns="expected_error"), [5, 6, 7])
+    ends = {name: np.ones(3) for name in ("six", "six_lower", "six_upper", "seven_upper", "lower", "upper")}
+    found = files.read_named_signal(files.write_signal(tmp_path / "c.csv", named(), ends), named())
+    assert (found.names, found.left_out) == (["six", "seven_upper"], ["six_lower", "six_upper", "lower", "upper"])
+    decks = files.write_signal(tmp_path / "d.csv", named(), {"lower": np.ones(3), "middle": np.ones(3)})
+    assert files.read_named_signal(decks, named()).names == ["lower", "middle"]  # no interval: an end is missing
     alone = files.write_signal(tmp_path / "b.csv", named(), {"x": np.ones(3), "y": np.zeros(3)})
     assert files.read_named_signal(alone, named()).names == ["x", "y"]
 

@@ -63,8 +63,7 @@ def test_streets_are_united():
 
 @pytest.mark.parametrize(
     ("crs", "expected"),
-    [("EPSG:4326", "lonlat"), ("epsg:4326", "lonlat"), (None, None), ("EPSG:32618", None), (SimpleNamespace(to_epsg=lambda: 4326), "lonlat"),
-     (SimpleNamespace(to_epsg=lambda: None), None)],
+    [("EPSG:4326", "lonlat"), ("epsg:4326", "lonlat"), (None, None), ("EPSG:32618", "lonlat"), (SimpleNamespace(to_epsg=lambda: 4326), "lonlat")],
 )  # fmt: skip
 def test_the_crs_is_what_the_graph_says(crs, expected):
     G = street_network()
@@ -129,7 +128,7 @@ def lines(*ends, crs=None, **columns):
 
 def test_lines_meet_at_their_ends():
     streets = lines([(5, 5), (0, 0)], [(0, 0), (1, 7), (3, 0)], [(3, 0), (5, 5)], [(3, 0), (3, 0)], crs="EPSG:32618")
-    graph = Graph.from_geopandas(streets)
+    graph = Graph.from_geopandas(streets, crs="planar")
     assert graph.coords.tolist() == [[5, 5], [0, 0], [3, 0]]
     assert (graph.n_edges, graph.crs, graph.labels) == (3, None, None)
 
@@ -451,3 +450,47 @@ def test_tables_of_osmnx_are_nodes_and_edges():
 def test_only_graphml_is_for_osmnx(square, tmp_path):
     with pytest.raises(ValueError, match="for_osmnx=True is for GraphML"):
         hg.write_graph(tmp_path / "a.npz", square, for_osmnx=True)
+
+
+def projected_streets():
+    """A bent street between two junctions in metres, as OSMnx has it, and the places in degrees."""
+    pyproj, shapely = pytest.importorskip("pyproj"), pytest.importorskip("shapely")
+    degrees = np.array([[-74.0, 40.7], [-73.99, 40.71], [-73.98, 40.7]])
+    metres = np.stack(pyproj.Transformer.from_crs("EPSG:4326", "EPSG:32618", always_xy=True).transform(*degrees.T), axis=1)
+    G = nx.MultiDiGraph(crs=pyproj.CRS("EPSG:32618"), created_with="OSMnx 2.0")
+    for k, name in ((0, 11), (2, 12)):
+        G.add_node(name, x=metres[k, 0], y=metres[k, 1])
+    line = shapely.LineString(metres)
+    G.add_edge(11, 12, osmid=5, name=["Elm St", "Ponte Velha"], length=float(line.length), geometry=line)
+    return G, degrees, metres
+
+
+def test_one_street_network_is_the_same_graph_however_it_comes(tmp_path):
+    osmnx = pytest.importorskip("osmnx")
+    G, degrees, metres = projected_streets()
+    nodes, edges = osmnx.graph_to_gdfs(G)
+    osmnx.save_graph_geopackage(G, tmp_path / "g.gpkg", directed=True)
+    osmnx.save_graphml(G, tmp_path / "g.graphml")
+    read = {
+        "graphml": hg.read_graph(tmp_path / "g.graphml"), "gpkg": hg.read_graph(tmp_path / "g.gpkg"), "networkx": Graph.from_networkx(G),
+        "geopandas": Graph.from_geopandas(edges, nodes=nodes), "lines": Graph.from_geopandas(edges),
+    }  # fmt: skip
+    for name, graph in read.items():
+        assert (graph.crs, graph.n_edges, graph.origin.crs) == ("lonlat", 1, "EPSG:32618"), name
+        assert name == "lines" or graph.labels.tolist() == [11, 12]
+        np.testing.assert_allclose(graph.coords, degrees[[0, 2]], atol=1e-7)
+        np.testing.assert_allclose(graph.curves.points, degrees[1:2], atol=1e-7)
+        assert graph.names.of_node(0).startswith("Elm St"), name
+        assert graph.attribution == "© OpenStreetMap contributors", name
+    for plane in (Graph.from_networkx(G, crs="planar"), Graph.from_geopandas(edges, nodes=nodes, crs="planar")):
+        assert plane.crs is None
+        np.testing.assert_allclose(plane.coords, metres[[0, 2]])
+        np.testing.assert_allclose(plane.curves.points, metres[1:2])
+    assert Graph.from_geopandas(edges, distance="geometry", tolerance=1.0).crs == "lonlat"  # measured in metres
+
+
+def test_degrees_of_the_nodes_are_taken_where_they_are_known():
+    G, degrees, _ = projected_streets()
+    for k, name in ((0, 11), (2, 12)):
+        G.nodes[name].update(lon=degrees[k, 0], lat=degrees[k, 1])
+    np.testing.assert_array_equal(Graph.from_networkx(G).coords, degrees[[0, 2]])

@@ -96,6 +96,10 @@ def test_polars_without_nodes(graph):
     with pytest.raises(TypeError, match=r"pass signal\.collect\(\)"):
         graph.align(frame.lazy())
     np.testing.assert_array_equal(graph.align(frame["value"]), Y)
+    result = hg.denoise(graph, frame["value"], sigma=1.0)
+    assert isinstance(result.signal, polars.Series)
+    assert result.signal.name == "value"
+    np.testing.assert_array_equal(result.signal.to_numpy(), hg.denoise(graph, Y, sigma=1.0).signal)
     gaps = polars.Series([None, *Y[1:].tolist()])
     assert np.isnan(graph.align(gaps, missing_ok=True)).tolist() == [True] + [False] * 35
 

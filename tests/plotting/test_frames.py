@@ -135,7 +135,7 @@ def test_degenerate_frames(edges):
 
 
 def test_every_scale_is_a_map_of_its_coefficients(frame, graph, noisy):
-    figure = plot_scales(frame, noisy, suptitle="Scales", attribution="(c) somebody")
+    figure = plot_scales(frame, noisy, title="Scales", attribution="(c) somebody")
     maps = figure.axes[: frame.n_scales]
     ends = graph.adjacency.tocoo()
     upper = ends.row < ends.col
@@ -250,7 +250,7 @@ def test_few_probes_widen_the_band(frame, noisy):
 def test_everything_drawn_is_explained(frame, noisy, truth):
     words = {text.get_text() for text in plot_sure(frame, noisy, sigma=SIGMA).axes[frame.n_scales].get_legend().get_texts()}
     assert words == {"SURE", "± 2 standard errors", "its minimum", "no threshold"}
-    figure = plot_sure(frame, noisy, sigma=SIGMA, truth=truth, suptitle="City")
+    figure = plot_sure(frame, noisy, sigma=SIGMA, truth=truth, title="City")
     legend = figure.axes[frame.n_scales].get_legend()
     assert {text.get_text() for text in legend.get_texts()} == words | {"actual squared error"}
     assert figure.get_suptitle() == "City"

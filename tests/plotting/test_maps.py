@@ -197,7 +197,7 @@ def test_degenerate_maps(graph, value):
 
 def test_maps_share_one_colour_scale(graph):
     signals = {"truth": np.arange(20.0), "noisy": -3 * np.arange(20.0), "denoised": np.zeros(20)}
-    figure = hg.plot_maps(graph, signals, suptitle="Manhattan")
+    figure = hg.plot_maps(graph, signals, title="Manhattan")
     maps = maps_of(figure)
     assert [ax.get_title(loc="left") for ax in maps] == list(signals)
     assert [len(lines_of(ax).get_segments()) for ax in maps] == [graph.n_edges] * 3
@@ -369,9 +369,24 @@ def test_refused_before_any_figure_is_opened(graph, draw):
         draw(graph, np.zeros(19))
     with pytest.raises(ValueError, match=r"a map shows one signal: expected \(20,\), got \(20, 2\); pick a column"):
         draw(graph, np.zeros((20, 2)))
-    with pytest.raises(ValueError, match="1 entries that are NaN or infinite"):
-        draw(graph, [np.nan] + [0.0] * 19)
+    with pytest.raises(ValueError, match=r"1 entries that are (NaN or )?infinite"):
+        draw(graph, [np.inf] + [0.0] * 19)
     assert plt.get_fignums() == []
+
+
+def test_many_maps_are_drawn_in_rows_and_missing_values_are_left_out(graph):
+    signals = {str(k): np.where(np.arange(20) == k, np.nan, np.arange(20.0)) for k in range(10)}
+    figure = hg.plot_maps(graph, signals)
+    assert figure.axes[0].get_subplotspec().get_gridspec().get_geometry() == (3, 4)
+    with pytest.raises(ValueError, match="at most 48 maps"):
+        hg.plot_maps(graph, {str(k): np.arange(20.0) for k in range(49)})
+
+
+def test_many_maps_together_become_pixels():
+    graph = hg.datasets.grid(80, 80)  # 12,640 edges
+    for n_maps, rasterised in ((3, False), (4, True)):
+        figure = hg.plot_maps(graph, {str(k): np.arange(graph.n) for k in range(n_maps)})
+        assert bool(maps_of(figure)[0].collections[0].get_rasterized()) == rasterised
 
 
 def test_no_maps_at_all(graph):

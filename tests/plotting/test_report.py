@@ -15,9 +15,18 @@ import pytest
 from hypothesis import given, strategies as st
 
 import hushgraph as hg
-from hushgraph.plotting.report.packing import STEPS_PER_EDGE, decimal_step, drawing_order, pack_graph, pack_values, planar_places
+from hushgraph.plotting.report.packing import (
+    INTERVAL_HALF_WIDTH,
+    STEPS_PER_EDGE,
+    decimal_step,
+    drawing_order,
+    pack_graph,
+    pack_interval,
+    pack_values,
+    planar_places,
+)
 from hushgraph.plotting.report.page import write_report
-from hushgraph.plotting.report.text import window_names
+from hushgraph.plotting.report.text import window_texts
 
 VOID = {"meta", "link", "br", "img", "input", "hr"}
 SHAPES = {"path", "rect", "circle", "polyline"}
@@ -189,7 +198,7 @@ def test_it_says_what_was_done(city, tmp_path):
     graph, noisy, result = city
     page = Page(written(tmp_path, graph, noisy, result, title="Pickups", data="a generated city", epsilon=1))
     for words in ("Pickups", "a generated city", f"{graph.n:,}", f"{graph.n_edges:,}", "What was done", "wavelet scales",
-                  "How the thresholds were chosen", "coarsest", "finest", "a factor of 2.72", "protects nobody"):  # fmt: skip
+                  "How the thresholds were chosen", "coarsest", "finest", "at most 73.2 times in 100", "protects nobody"):  # fmt: skip
         assert words in page.text, words
     assert f"± {np.sqrt(result.risk / graph.n):.2f}" in page.text
     assert "nan" not in page.text.lower().split()
@@ -234,14 +243,22 @@ def test_hostile_words_stay_words(city, tmp_path):
 
 
 def test_colours_can_be_told_apart_by_lightness_alone():
-    """Away from zero every colour is darker than the one before, so that the colour-blind and grey printers see the order too."""
-    script = (files("hushgraph.plotting.report") / "static" / "map_paint.js").read_text(encoding="utf-8")
+    """Away from zero every colour is darker than the one before, on a dark page lighter: the colour-blind and grey printers see the order."""
+    script = (files("hushgraph.plotting.report") / "static" / "map_colours.js").read_text(encoding="utf-8")
     ramps = [re.findall(r"#[0-9a-f]{6}", ramp) for ramp in re.findall(r"(?:above|below): \[(.*?)\]", script)]
-    assert [len(ramp) for ramp in ramps] == [4, 8, 2, 7]
-    for ramp in (ramps[0][::-1], ramps[1], ramps[3]):
+    assert [len(ramp) for ramp in ramps] == 2 * [4, 8, 4, 8, 2, 7, 5, 5]
+    for ramp in (ramps[8][::-1], ramps[9], ramps[10][::-1], ramps[11], ramps[13], ramps[14][::-1], ramps[15]):
+        light = [_luminance(colour) for colour in ramp]
+        assert all(after > before for before, after in pairwise(light)), light
+        assert (light[0] + 0.05) / (_luminance("#14181d") + 0.05) > 1.2  # dim, yet visible on the dark page
+    for ramp in (ramps[0][::-1], ramps[1], ramps[2][::-1], ramps[3], ramps[5], ramps[6][::-1], ramps[7]):
         light = [_luminance(colour) for colour in ramp]
         assert all(after < before for before, after in pairwise(light)), light
         assert 1.05 / (light[0] + 0.05) > 1.2  # pale, yet visible on white
+    for below, above in (ramps[6:8], ramps[14:16]):  # of differences: equal sizes look equally strong on both sides
+        for less, more in zip(below[::-1], above, strict=True):
+            contrast = (_luminance(less) + 0.05) / (_luminance(more) + 0.05)
+            assert 0.75 < contrast < 1.33, (less, more)
 
 
 def _luminance(colour: str) -> float:
@@ -256,6 +273,66 @@ def test_values_of_the_page_are_those_of_the_result(city, tmp_path):
     for name, values in (("noisy", noisy.values), ("denoised", result.signal), ("error", result.expected_error())):
         packed = data["columns"][0][name]
         np.testing.assert_allclose(unpacked(packed), values[order], rtol=0, atol=packed["step"] * 0.51)
+
+
+@given(st.lists(st.floats(-1e4, 1e4), max_size=40), st.floats(0, 100), st.sampled_from([0.01, 0.1, 1.0, 0.7]))
+def test_packed_intervals_are_never_shorter(lower, width, step):
+    lower = np.array(lower)
+    packed = pack_interval(lower + width / 2, lower, lower + width, step=step)
+    low, high = unpacked(packed["lower"]), unpacked(packed["upper"])
+    assert ((lower - 1.01 * step <= low) & (low <= lower + 1e-5 * step)).all()
+    assert ((lower + width - 1e-5 * step <= high) & (high <= lower + width + 1.01 * step)).all()
+
+
+def test_intervals_of_the_page_are_those_of_the_result(city, tmp_path):
+    graph, noisy, result = city
+    assert result.signal.min() < 0
+    order = drawing_order(graph)
+    cut = hg.denoise(graph, noisy, method="sgwt_sure", nonnegative=True)
+    for shown, ends in ((result, result.interval(0.9)), (cut, [np.maximum(end, 0) for end in cut.interval(0.9)])):
+        column = data_of(written(tmp_path, graph, noisy, shown))["columns"][0]
+        lower, upper = unpacked(column["lower"]), unpacked(column["upper"])
+        ends = [np.minimum(ends[0], shown.signal), np.maximum(ends[1], shown.signal)]  # no map shows a value outside its interval
+        np.testing.assert_allclose(lower, ends[0][order], rtol=0, atol=1.01 * column["lower"]["step"])
+        np.testing.assert_allclose(upper, ends[1][order], rtol=0, atol=1.01 * column["upper"]["step"])
+        values = unpacked(column["denoised"])
+        assert ((lower <= values + 1e-9) & (values <= upper + 1e-9)).all()
+    assert lower.min() == 0  # counts
+
+
+def test_intervals_take_few_bytes(city, tmp_path):
+    html = written(tmp_path, *city)
+    column = data_of(html)["columns"][0]
+    sizes = {name: len(part["data"]) for name, part in column.items()}
+    assert sizes["lower"] + sizes["upper"] <= 1.1 * (sizes["noisy"] + sizes["denoised"])
+    assert sizes["lower"] + sizes["upper"] < 0.1 * len(html)
+
+
+def test_the_page_says_what_an_interval_is(city, tmp_path):
+    graph, noisy, _ = city
+    page = Page(written(tmp_path, *city))
+    assert re.search(
+        r"such as [\d.]+, between [\d.−]+ and [\d.]+ \. At about 9 nodes in 10 the true value lies in the interval", page.text
+    ), page.text
+    assert "if the estimated noise level is right" not in page.text
+    with pytest.warns(UserWarning, match="sigma was not given"):
+        result = hg.denoise(graph, noisy.values, method="sgwt_sure")
+    guessed = Page(written(tmp_path, graph, noisy.values, result))
+    assert "at about 1 in 10 outside, if the estimated noise level is right." in guessed.text
+    places = hg.Graph(graph.adjacency)
+    bare = Page(written(tmp_path, places, noisy.values, hg.denoise(places, noisy.values, sigma=3.0, method="sgwt_sure")))
+    assert "Each value has an interval, such as" in bare.text
+    assert "Point at" not in bare.text.partition("How far to trust it")[2]
+
+
+def test_a_sigma_that_is_too_large_leaves_no_interval(city, tmp_path):
+    graph = city[0]
+    values = 10 + np.random.default_rng(0).normal(0, 0.1, graph.n)
+    with pytest.warns(UserWarning, match="too large"):
+        result = hg.denoise(graph, values, sigma=5.0, method="sgwt_sure")
+    html = written(tmp_path, graph, values, result)
+    assert set(data_of(html)["columns"][0]) == {"noisy", "denoised"}
+    assert "interval" not in Page(html).text
 
 
 def test_the_dots_are_at_the_thresholds_taken(city):
@@ -301,7 +378,7 @@ def test_missing_values_several_signals_and_series(tmp_path):
     many = rng.normal(0, 1, (144, 3))
     html = written(tmp_path, graph, many, hg.denoise(graph, many, sigma=1.0, method="sgwt_sure"))
     assert len(data_of(html)["columns"]) == 3
-    assert Page(html).elements.count("option") == 3
+    assert [text["name"] for text in data_of(html)["windows"]] == ["signal 1", "signal 2", "signal 3"]
     shuffled = {i: holes[i] for i in rng.permutation(144).tolist()}
     by_label = hg.denoise(graph, shuffled, sigma=1.0, method="sgwt_sure", missing="drop")
     pages = [data_of(written(tmp_path, graph, *each)) for each in ((holes, result), (shuffled, by_label))]
@@ -362,9 +439,24 @@ def test_a_release_shows_its_guarantee(private, tmp_path):
     graph, _, release, result = private
     page = Page(written(tmp_path, graph, release, result))
     for words in ("A private map", "With or without all data of any one person, nearly the same map would come out",
-                  "a factor of 1.65 at most", "1 in 1,000,000 (delta)",
+                  "at most 62.3 times in 100", "delta 1 in 1,000,000", "Not protected: drivers.",
                   "drivers", "© Streets & Co", "enforced by truncation", release.ledger["head"], "as JSON"):  # fmt: skip
         assert words in page.text, words
+    assert page.text.partition("as JSON")[0].count("at most 62.3 times in 100") == 1
+
+
+def test_the_table_of_a_certificate_names_things_as_they_are_written(private, tmp_path):
+    folder = private[2].export(tmp_path / "release", method="let")
+    text = (folder / "report.html").read_text(encoding="utf-8")
+    for name in (
+        "<dt>map.csv</dt>",
+        "Noisy values (SHA-256)</th>",
+        "<dt>NumPy</dt>",
+        "<dt>SciPy</dt>",
+        "<dt>Python</dt>",
+        "<dt>hushgraph</dt>",
+    ):
+        assert name in text, name
 
 
 def test_a_release_shows_nothing_private(private, tmp_path):
@@ -376,7 +468,7 @@ def test_a_release_shows_nothing_private(private, tmp_path):
         assert words not in text, words
         assert words not in source, words
     packed = data_of(html)["columns"][0]
-    assert set(packed) == {"noisy", "denoised", "error"}
+    assert set(packed) == {"noisy", "denoised", "error", "lower", "upper"}
     truth = counts.counts[drawing_order(graph)]
     assert not any(np.array_equal(np.rint(unpacked(part)), truth) for part in packed.values())
 
@@ -396,10 +488,30 @@ def test_windows_of_a_release_can_be_chosen(tmp_path):
     values = np.random.default_rng(0).poisson(3, (100, 3))
     noisy = hg.privacy.simulate(graph, values, epsilon=1, delta=1e-6, sensitivity=1, seed=0, windows=[0, 8, 16, 24])
     html = written(tmp_path, graph, noisy, hg.denoise(graph, noisy))
-    page = Page(html)
-    assert page.elements.count("option") == 3
-    assert "8 to 16" in page.text
-    assert len(data_of(html)["columns"]) == 3
+    data, page = data_of(html), Page(html)
+    assert data["windows"][1] == {"name": "8 to 16", "spoken": "8 to 16", "at": "in 8 to 16"}
+    assert data["windows_name"] == "time windows"
+    assert len(data["columns"]) == len(data["windows"]) == 3
+    assert "The slider chooses one of the time windows" in page.text
+    assert data["half_width"] == pytest.approx(1.645, abs=0.001)
+    one = hg.denoise(graph, noisy.values[:, 0], sigma=noisy.sigma)
+    alone = written(tmp_path, graph, noisy.values[:, 0], one)
+    assert data_of(alone)["windows"] == []
+    assert "slider" not in Page(alone).text
+
+
+def test_limits_of_a_difference_hold_for_nine_values_in_ten():
+    """The page adds the squared expected errors of two windows; errors of windows are not negatively correlated, so that is not too little."""
+    graph = hg.datasets.city(600)
+    mean = np.stack([hg.hotspot_counts(graph, total=4000, seed=k) for k in (0, 0, 1)], axis=1) * [1.0, 0.5, 1.0]
+    truth = np.random.default_rng(0).poisson(mean)
+    noisy = hg.privacy.simulate(graph, truth, epsilon=1, delta=1e-6, sensitivity=1, seed=0, windows=[0, 1, 2, 3])
+    result = hg.denoise(graph, noisy, method="let", nonnegative=True)
+    signal, error = result.signal, result.expected_error()
+    for a, b in ((0, 1), (0, 2), (1, 2)):
+        half = INTERVAL_HALF_WIDTH * np.hypot(error[:, a], error[:, b])
+        held = np.abs(signal[:, a] - signal[:, b] - truth[:, a] + truth[:, b]) <= half
+        assert 0.87 < held.mean() < 0.99
 
 
 # ---- guides -----------------------------------------------------------------------------------------------------------
@@ -505,10 +617,86 @@ def test_missing_nodes_of_windows_are_counted_as_nodes(tmp_path):
         assert sentence in Page(written(tmp_path, graph, values, result)).text
 
 
+def texts_of(edges, key):
+    return [text[key] for text in window_texts(edges)]
+
+
 def test_windows_have_short_names():
     hours = ["2026-02-28T18:00:00", "2026-03-01T00:00:00", "2026-03-01T00:00:30.500000", "2026-03-03T06:00:00"]
-    assert window_names(hours) == ["28 Feb 18:00–24:00", "1 Mar 00:00–00:00:30.5", "1 Mar 00:00:30.5–3 Mar 06:00"]
+    assert texts_of(hours, "name") == ["28 Feb 18:00–24:00", "1 Mar 00:00–00:00:30.5", "1 Mar 00:00:30.5–3 Mar 06:00"]
     years = [f"{day}T00:00:00+00:00" for day in ("2025-12-31", "2026-01-01", "2026-01-03")]
-    assert window_names(years) == ["31 Dec 2025 UTC", "1 Jan 2026–2 Jan 2026 UTC"]
-    assert window_names(years[:2]) == ["31 Dec UTC"]
-    assert window_names([0.5, 1]) == ["0.5 to 1"]
+    assert texts_of(years, "name") == ["31 Dec 2025 UTC", "1 Jan 2026–2 Jan 2026 UTC"]
+    assert texts_of(years[:2], "name") == ["31 Dec UTC"]
+    assert texts_of([0.5, 1], "name") == ["0.5 to 1"]
+
+
+def test_windows_have_names_to_be_spoken_and_to_be_compared_with():
+    hours = ["2026-02-28T18:00", "2026-03-01T00:00", "2026-03-01T08:00", "2026-03-03T06:00"]
+    assert texts_of(hours, "spoken") == [
+        "Sat 28 February, 18:00 to 24:00", "Sun 1 March, 00:00 to 08:00", "Sun 1 March, 08:00 to Tue 3 March, 06:00",
+    ]  # fmt: skip
+    assert texts_of(hours, "at") == ["on 28 Feb at 18:00", "on 1 Mar at 00:00", "on 1 Mar at 08:00"]
+    assert texts_of(["2026-03-03T23:00+00:00", "2026-03-04T00:00+00:00"], "at") == ["at 23:00 UTC"]
+    days = ["2025-12-31", "2026-01-01", "2026-01-03"]
+    assert texts_of(days, "spoken") == ["Wed 31 December 2025", "Thu 1 January 2026 to Fri 2 January 2026"]
+    assert texts_of(days, "at") == ["on 31 Dec 2025", "in 1 Jan 2026–2 Jan 2026"]
+
+
+# ---- what the page says of the map ----------------------------------------------------------------------------------------
+
+
+def test_title_quantity_unit_and_source_are_on_the_page(city, tmp_path):
+    graph, noisy, result = city
+    named = replace(graph, attribution="(c) <b>Somebody</b>")
+    html = written(
+        tmp_path, named, noisy, result, title="Pickups at four", label="pickups", unit="pickups per hour", data="a.csv", metres=1
+    )
+    page = Page(html)
+    for text in ("Pickups at four", "pickups (pickups per hour) at each node", "a.csv", "(c) <b>Somebody</b>", "km"):
+        assert text in page.text
+    assert page.elements.count("h1") == 1
+    data = data_of(html)
+    assert (data["title"], data["unit"], data["credit"]) == ("Pickups at four", "pickups per hour", "(c) <b>Somebody</b>")
+    with pytest.raises(TypeError, match="unit"):
+        written(tmp_path, graph, noisy, result, unit=3)
+
+
+def test_names_of_streets_travel_with_the_map_if_they_are_few():
+    graph = hg.datasets.city(300)
+    order = drawing_order(graph)
+    packed = pack_graph(graph, order)["names"]
+    texts = json.loads(zlib.decompress(base64.b64decode(packed["texts"])))
+    codes = np.stack([unpacked(column) for column in packed["codes"]], axis=1).astype(int)
+    for place, node in enumerate(order.tolist()):
+        assert " / ".join(texts[code] for code in codes[place] if code >= 0) == graph.names.of_node(node)
+    many = hg.Graph.from_edges(
+        np.empty((0, 2), int),
+        n=200_001,
+        coords=np.zeros((200_001, 2)),
+        names=hg.graphs.NodeNames(["a"], np.zeros((200_001, 1), int)),
+    )
+    assert pack_graph(many, np.arange(many.n))["names"] is None
+
+
+def test_outlines_are_simplified_and_what_is_far_away_is_left_out():
+    graph = hg.datasets.grid(11, 11)  # from 0 to 10, and from -10 to 0
+    ring = [[2.0, -2.0], [2.0, -4.0], [2.0, -6.0], [6.0, -6.0], [6.0, -2.0], [2.0, -2.0]]
+    far = [[x + 100, y] for x, y in ring]
+    shapes = [("Polygon", [ring], {"natural": "water"}), ("Polygon", [far], {}), ("LineString", ring, {"kind": "district"})]
+    features = [
+        {"type": "Feature", "properties": tags, "geometry": {"type": kind, "coordinates": parts}} for kind, parts, tags in shapes
+    ]
+    packed = pack_graph(graph, np.arange(graph.n), outlines={"type": "FeatureCollection", "features": features})["backdrop"]
+    assert unpacked(packed["kinds"]).tolist() == [0, 5]
+    assert unpacked(packed["sizes"]).tolist() == [5, 5]  # without the corner in the middle of a side
+    np.testing.assert_allclose(unpacked(packed["x"])[:5] % 4, 2, atol=0.01)
+
+
+@pytest.mark.parametrize("content", ["{}", "[]", '{"type": "FeatureCollection", "features": []}', "no json"])
+def test_outlines_that_are_none_are_refused(content, tmp_path):
+    path = tmp_path / "water.geojson"
+    path.write_text(content)
+    with pytest.raises(ValueError, match="GeoJSON"):
+        pack_graph(hg.datasets.grid(3, 3), np.arange(9), outlines=path)
+    with pytest.raises(FileNotFoundError, match="outlines"):
+        pack_graph(hg.datasets.grid(3, 3), np.arange(9), outlines=[tmp_path / "none.geojson"])

@@ -259,7 +259,9 @@ def test_text_numbers_are_read_row_by_row():
 
 @pytest.mark.parametrize("events", [7, None, b"events", np.zeros((3, 2))])
 def test_what_events_may_be(events):
-    with pytest.raises(TypeError, match="events must be a pandas DataFrame, a dict of columns, an Arrow table, the path"):
+    with pytest.raises(
+        TypeError, match="events must be a DataFrame of pandas or polars, a dict of columns, an Arrow table, the path"
+    ):
         open_events(events)
 
 

@@ -15,10 +15,10 @@ from hushgraph.privacy.lattice import steps_from
 from hushgraph.privacy.ledger.budget import Ledger
 from hushgraph.privacy.ledger.chain import LedgerTampered
 
-ALONE = "The denoised map and its expected error are computed from the noisy map alone and carry the same guarantee."
+ALONE = "The denoised map, its expected error and its intervals are computed from the noisy map alone and carry the same guarantee."
 GUIDED = (
-    "The denoised map and its expected error are computed from the noisy map and from the public guides listed under denoised.guides; "
-    "they carry the same guarantee."
+    "The denoised map, its expected error and its intervals are computed from the noisy map and from the public guides listed under "
+    "denoised.guides; they carry the same guarantee."
 )
 
 
@@ -79,14 +79,14 @@ def test_a_certificate_lists_the_guides_and_says_so(graph, intensity, ledger, tm
     back = read_release(folder, graph)
     assert np.array_equal(back.values, june.values)
     expected = hg.denoise(graph, june, nonnegative=True, guides=[april, may, {"intensity": intensity}])
-    column = np.loadtxt(folder / "map.csv", delimiter=",", skiprows=1)[:, -2]
+    column = np.loadtxt(folder / "map.csv", delimiter=",", skiprows=1)[:, -4]
     assert np.array_equal(column, expected.signal)
 
 
 def test_a_certificate_without_guides_is_as_before(graph, intensity, ledger, tmp_path):
     folder = released(graph, intensity, ledger, 0).export(tmp_path / "june")
     known = certificate_in(folder)
-    assert set(known["denoised"]) == {"method", "nonnegative", "integer", "noise_level"}
+    assert set(known["denoised"]) == {"method", "nonnegative", "integer", "noise_level", "interval"}
     assert known["remarks"][0] == ALONE
     assert "guides" not in str(verify_release(folder))
 

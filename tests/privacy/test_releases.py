@@ -21,6 +21,7 @@ from scipy import stats
 
 import hushgraph as hg
 from hushgraph._errors import InputTypeError
+from hushgraph.files import read_signal
 from hushgraph.privacy import publication, release, releases
 from hushgraph.privacy.calibration import analytic_sigma, classical_sigma
 from hushgraph.privacy.counting import count_events, declare_counts
@@ -171,6 +172,20 @@ def test_totals_of_masks_numbers_and_windows(graph, day, ledger):
         public.total([3], windows=[1, 1])
 
 
+def test_better_totals_hold_the_noisy_ones(counts, day, ledger):
+    public = release(counts, epsilon=1, delta=1e-6, ledger=ledger, public_graph=True)
+    regions = {"some": [3, 5, 7], "others": range(10)}
+    totals = public.totals(regions)
+    for name, nodes in regions.items():
+        noisy = public.total(list(nodes))
+        assert totals[name].noisy == pytest.approx(noisy.estimate)
+        assert totals[name].noisy_se == pytest.approx(noisy.standard_error)
+    assert (totals.interval()[0] >= 0).all()
+    windows = release(day, epsilon=1, delta=1e-6, ledger=ledger, public_graph=True).totals(regions, method="let")
+    assert windows.names == ("some",) * 3 + ("others",) * 3
+    assert windows.columns == (0, 1, 2) * 2
+
+
 def test_no_windows_no_windows_argument(counts, ledger):
     public = release(counts, epsilon=1, delta=1e-6, ledger=ledger, public_graph=True)
     with pytest.raises(ValueError, match="no time windows"):
@@ -188,6 +203,7 @@ def test_every_entry_is_drawn_once(graph, counts, day, ledger, draws, tmp_path):
         public = release(source, epsilon=0.5, delta=1e-6, ledger=ledger, public_graph=True)
         hg.denoise(graph, public)
         public.total([1])
+        public.totals({"one": [1]})
         public.export(tmp_path / str(number))
         read_release(tmp_path / str(number), graph)
         repr(public), public.certificate
@@ -451,9 +467,41 @@ def test_the_map_holds_noisy_denoised_and_error(graph, counts, ledger, tmp_path)
     result = hg.denoise(graph, public, nonnegative=True, integer=True)
     with (folder / "map.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
-    assert list(rows[0]) == ["node", "x", "y", "noisy", "denoised", "expected_error"]
-    for name, values in {"noisy": public.values, "denoised": result.signal, "expected_error": result.expected_error()}.items():
+    assert list(rows[0]) == ["node", "x", "y", "noisy", "denoised", "expected_error", "lower", "upper"]
+    lower, upper = (np.maximum(end, 0) for end in result.interval(0.9))
+    expected = {
+        "noisy": public.values,
+        "denoised": result.signal,
+        "expected_error": result.expected_error(),
+        "lower": lower,
+        "upper": upper,
+    }
+    for name, values in expected.items():
         assert np.array_equal([float(row[name]) for row in rows], values)
+    assert read_signal(folder / "map.csv", graph).shape == (graph.n, 2)  # noisy and denoised; what goes with them is left out
+
+
+@pytest.mark.parametrize("nonnegative", [True, False])
+def test_no_interval_of_counts_reaches_below_zero(graph, counts, ledger, tmp_path, nonnegative):
+    folder = _release(counts, ledger).export(tmp_path / "out", nonnegative=nonnegative)
+    lower, upper = read_signal(folder / "map.csv", graph, columns=["lower", "upper"]).T
+    assert lower.min() >= 0
+    assert (lower <= upper).all()
+
+
+def test_ends_below_zero_are_cut(graph):
+    values = np.linspace(-30, 10, graph.n)
+    noisy = {kind: hg.Noisy(values, sigma=1.0, kind=kind, graph_hash=graph.hash) for kind in ("measurement", "simulation")}
+    (lower, upper), cut = (hg.denoise(graph, one, method="sgwt_sure").interval(0.9) for one in noisy.values())
+    assert upper.min() < 0
+    assert np.array_equal(cut, np.maximum([lower, upper], 0))
+
+
+def test_the_certificate_says_what_the_interval_is(graph, counts, ledger, tmp_path):
+    certificate = json.loads((_release(counts, ledger).export(tmp_path / "out") / "certificate.json").read_text(encoding="utf-8"))
+    assert certificate["denoised"]["interval"] == 0.9
+    assert "about 90 % of the true counts are expected between them" in certificate["remarks"][1]
+    assert "not a guarantee" in certificate["remarks"][1]
 
 
 def test_reading_back(graph, counts, day, ledger, tmp_path):

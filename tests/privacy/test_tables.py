@@ -488,3 +488,43 @@ def test_columns_that_were_found_are_not_listed(options):
             count_events(PATH, events, **{"unit": "person", **CAPS, **options})
         assert "SECRET" not in str(caught.value)
         assert caught.value.__context__ is None
+
+
+# ---- polars -----------------------------------------------------------------------------------------------------------
+
+
+def test_polars_frames_have_the_counts_of_their_columns():
+    polars = pytest.importorskip("polars")
+    graph = hg.Graph.from_edges([(0, 1), (1, 2)], labels=["a", "b", "c"])
+    moments = [datetime.datetime(2026, 3, 2, hour) for hour in (1, 7, 13, 1, 7)]
+    columns = {"person": ["ann", "bob", None, "7", "ann"], "node": ["a", "b", "b", "no", "a"], "time": moments}
+    caps = {"unit": "person", "adjacency": "add-remove", "max_cells": 2, "max_per_cell": 1, "time": "time"}
+    windows = [datetime.datetime(2026, 3, 2, hour) for hour in (0, 6, 12)]
+    expected = count_events(graph, columns, windows=windows, **caps).counts.tolist()
+    frame = polars.DataFrame(columns)
+    forms = [frame, [frame[:2], frame[2:]], dict(zip(frame.columns, frame.get_columns(), strict=True))]
+    forms += [frame.with_columns(polars.col("person").cast(polars.Categorical), polars.col("node").cast(polars.Categorical))]
+    forms += [
+        polars.concat([frame[:3], frame[3:]], rechunk=False),
+        frame.with_columns(polars.col("time").cast(polars.Datetime("ms"))),
+    ]
+    for events in forms:
+        assert count_events(graph, events, windows=windows, chunk_rows=2, **caps).counts.tolist() == expected
+    numbers = polars.DataFrame({"person": [7, None, 2**60], "node": [0, 1, 2]})
+    plain = hg.Graph.from_edges([(0, 1), (1, 2)])
+    assert count_events(plain, numbers, unit="person", adjacency="add-remove", max_nodes=1, max_per_node=1).counts.tolist() == [
+        1,
+        0,
+        1,
+    ]
+
+
+def test_lazy_frames_and_columns_of_other_types_are_refused():
+    polars = pytest.importorskip("polars")
+    graph = hg.Graph.from_edges([(0, 1)])
+    caps = {"unit": "person", "adjacency": "add-remove", "max_nodes": 1, "max_per_node": 1}
+    frame = polars.DataFrame({"person": [True, False], "node": [0, 1]})
+    with pytest.raises(TypeError, match=r"pass what its collect\(\) returns"):
+        count_events(graph, frame.lazy(), **caps)
+    with pytest.raises(TypeError, match="must hold ids"):
+        count_events(graph, frame, **caps)

@@ -45,8 +45,8 @@ def new_ledger(path, **changes):
     return Ledger.create(path, **{**NAMES, "epsilon": 5, "delta": 1e-6, "period": "May", **changes})
 
 
-def folder_of(ledger, folder, **changes):
-    return release(counted(dataset="trips"), ledger=ledger, **ASKED).export(folder, method="sgwt_deep", **changes)
+def folder_of(ledger, folder, *, report=False, **changes):
+    return release(counted(dataset="trips"), ledger=ledger, **ASKED).export(folder, method="sgwt_deep", report=report, **changes)
 
 
 @pytest.fixture
@@ -615,6 +615,35 @@ def test_files_of_the_version_before_are_read_charged_and_verified(previous):
     assert hg.denoise(GRAPH, back, method="sgwt_deep").signal.shape == (4, 2)
 
 
+def test_releases_without_intervals_are_read_and_verified(ledger, tmp_path):
+    """Earlier releases of this format have no columns lower and upper, no level, and say nothing of intervals."""
+    folder = folder_of(ledger, tmp_path / "out")
+    with (folder / "map.csv").open(newline="") as file:
+        rows = list(csv.reader(file))
+    assert rows[0][-2:] == ["lower", "upper"]
+    with (folder / "map.csv").open("w", newline="") as file:
+        csv.writer(file).writerows(row[:-2] for row in rows)
+    known = certificate_in(folder)
+    del known["denoised"]["interval"]
+    known["remarks"] = [
+        "The denoised map and its expected error are computed from the noisy map alone and carry the same guarantee.",
+        *known["remarks"][2:],
+    ]
+    known["files"]["map.csv"] = hashlib.sha256((folder / "map.csv").read_bytes()).hexdigest()
+    write_certificate(folder, known)
+    assert verify_release(folder, GRAPH, ledger).ok
+    assert read_release(folder, GRAPH, ledger=ledger).values.shape == (4, 2)
+
+
+@pytest.mark.parametrize("level", [0.8, 1, 0, "0.9", None, True, float("nan")])
+def test_an_edited_level_is_noticed(ledger, tmp_path, level):
+    folder = folder_of(ledger, tmp_path / "out")
+    known = certificate_in(folder)
+    known["denoised"]["interval"] = level
+    write_certificate(folder, known)
+    assert not verify_release(folder, GRAPH, ledger).ok
+
+
 @pytest.mark.parametrize(
     ("place", "value"),
     [
@@ -826,7 +855,7 @@ def test_the_release_command_reads_the_ledger_once_more_when_it_opens_it(ledger,
         "-o",
         str(tmp_path / "out"),
     ]
-    done = CliRunner().invoke(app, ["release", str(tmp_path / "trips.csv"), str(tmp_path / "streets.graphml"), *bound, *asked])
+    done = CliRunner().invoke(app, ["release", str(tmp_path / "streets.graphml"), str(tmp_path / "trips.csv"), *bound, *asked])
     assert done.exit_code == 0, done.output
     assert transactions == ["DEFERRED", "IMMEDIATE", "IMMEDIATE"]
     assert "epsilon 0.5 of 5 is spent" in done.output
@@ -836,8 +865,8 @@ def test_the_release_command_reads_the_ledger_once_more_when_it_opens_it(ledger,
         app,
         [
             "release",
-            str(tmp_path / "trips.csv"),
             str(tmp_path / "streets.graphml"),
+            str(tmp_path / "trips.csv"),
             *bound,
             *asked,
             "-o",
@@ -915,3 +944,57 @@ def test_numbers_as_labels_are_no_formulas(ledger, tmp_path):
     counts = declare_counts(graph, [0, 0, 0], unit="person", adjacency="add-remove", sensitivity=1)
     folder = release(counts, ledger=ledger, **ASKED).export(tmp_path / "out", spreadsheet_safe=True)
     assert [row.split(",")[0] for row in (folder / "map.csv").read_text().splitlines()[1:]] == ["-1", "5", "7"]
+
+
+# ---- the report -----------------------------------------------------------------------------------------------------
+
+
+def report_check(folder):
+    return next((check for check in verify_release(folder, GRAPH).checks if "report.html" in check.claim), None)
+
+
+def test_the_report_in_a_folder_is_that_of_the_certificate(ledger, tmp_path):
+    folder = folder_of(ledger, tmp_path / "may", report=True)
+    assert report_check(folder).holds is True
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert certificate_in(folder)["files"]["map.csv"] in page  # the page names the map that it was made with
+    assert "typical error" in page
+    (folder / "report.html").write_text(page.replace("typical error", "error"), encoding="utf-8")
+    assert report_check(folder).holds is False
+    with pytest.raises(ValueError, match="it was edited or replaced"):
+        read_release(folder, GRAPH)
+    (folder / "report.html").unlink()
+    assert report_check(folder).holds is None
+    read_release(folder, GRAPH)
+
+
+def test_a_folder_has_a_report_unless_there_is_no_map_or_no_wish(ledger, tmp_path):
+    public = release(counted(dataset="trips"), ledger=ledger, **ASKED)
+    assert (public.export(tmp_path / "with", method="sgwt_deep") / "report.html").is_file()
+    assert not (public.export(tmp_path / "without", method="sgwt_deep", report=False) / "report.html").exists()
+    with pytest.raises(ValueError, match="report must be one of True, False"):
+        public.export(tmp_path / "other", report=hg.write_report)
+    plain = hg.Graph.from_edges([(0, 1), (1, 2)])
+    counts = declare_counts(plain, [0, 0, 0], unit="person", adjacency="add-remove", sensitivity=1)
+    folder = release(counts, ledger=ledger, **ASKED).export(tmp_path / "plain")
+    assert {path.name for path in folder.iterdir()} == {"map.csv", "certificate.json"}
+
+
+def test_a_report_that_the_certificate_does_not_name_is_not_believed(ledger, tmp_path):
+    folder = folder_of(ledger, tmp_path / "may")
+    assert report_check(folder) is None
+    (folder / "report.html").write_text("<p>Nothing is private.</p>")
+    assert report_check(folder).holds is None
+    assert "may say anything" in report_check(folder).detail
+
+
+def test_a_report_that_fails_leaves_the_release(ledger, tmp_path, monkeypatch):
+    def fails(path, *_, **__):
+        path.write_text("half of a page")
+        raise MemoryError
+
+    monkeypatch.setattr("hushgraph.plotting.write_report", fails)
+    with pytest.warns(UserWarning, match=r"the release is complete, but its report.html could not be written \(MemoryError\)"):
+        folder = folder_of(ledger, tmp_path / "may", report=True)
+    assert {path.name for path in folder.iterdir()} == {"map.csv", "certificate.json"}
+    assert verify_release(folder, GRAPH, ledger).ok

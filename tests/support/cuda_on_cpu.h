@@ -26,6 +26,9 @@ struct dim3 {
 struct short4 {
     short x, y, z, w;
 };
+struct ushort4 {
+    unsigned short x, y, z, w;
+};
 struct int4 {
     int x, y, z, w;
 };

@@ -113,6 +113,23 @@ def test_a_spectrum_that_falls_to_its_end_warns(city):
     assert level.se > 0.1 * level
 
 
+@pytest.mark.parametrize(("n", "n_edges"), [(40, 1), (1000, 5), (1000, 20)])
+def test_few_nodes_with_neighbors_are_the_reason_for_a_large_standard_error(n, n_edges):
+    """Noise alone has a flat spectrum; with few eigenvalues its floor is uncertain, and not because the spectrum falls."""
+    graph = hg.Graph.from_edges([(k, k + 1) for k in range(n_edges)], n=n)
+    for seed in range(5):
+        level = noise_level_of(graph, np.random.default_rng(seed).normal(size=n))
+        assert not level.is_sure
+        assert level.reason == f"only {n_edges + 1} of {n:,} nodes have neighbors, and the others say nothing about the noise"
+
+
+def test_a_falling_spectrum_is_the_reason_on_a_connected_graph(city):
+    graph, x, vectors = city
+    rng = np.random.default_rng(1)
+    level = noise_level_of(graph, 10 * matern(1)(graph, x, vectors, rng) + rng.normal(0, 0.5, graph.n))
+    assert level.reason == "the spectrum falls to its end, so its floor is uncertain"
+
+
 # ---- what does not change it -----------------------------------------------------------------------------------------
 
 

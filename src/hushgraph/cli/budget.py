@@ -68,7 +68,7 @@ def create(
             weak_guarantee=weak_guarantee,
         )
         facts = budget_facts(ledger)
-        terminal.story(budget_lines(facts) | {"Next": f"hushgraph release EVENTS GRAPH --ledger {path} --epsilon ... -o FOLDER"})
+        terminal.story(budget_lines(facts) | {"Next": f"hushgraph release GRAPH EVENTS --ledger {path} --epsilon ... -o FOLDER"})
         terminal.result(facts)
 
 
@@ -76,7 +76,8 @@ def create(
 def show(
     path: LedgerFile,
     certificate: Annotated[
-        list[Path] | None, typer.Option(help="Check that this certificate was charged here; may be given several times.")
+        list[Path] | None,
+        typer.Option(metavar="<path>", help="Check that this certificate was charged here; may be given several times."),
     ] = None,
     key_file: KeyFile = None,
     replaces: Replaces = None,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hushgraph.cli.options import AsJson, Quiet
+from hushgraph.cli.sample import denoise_command
 from hushgraph.cli.terminal import open_terminal
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ def command(
         terminal.result(
             {
                 "folder": result.folder,
+                "files": result.files,
                 "pictures": pictures,
                 "nodes": result.graph.n,
                 "edges": result.graph.n_edges,
@@ -55,11 +57,13 @@ def _summary(result: Demo, pictures: list[Path]) -> dict[str, str]:
     """Return what was done and gained, one line per key."""
     import numpy as np
 
+    from hushgraph._geodesy import planar_coords
+    from hushgraph.datasets import SAMPLE_SIGMA
     from hushgraph.privacy import guarantee_in_words
 
     graph, release, ledger = result.graph, result.release, result.ledger
     caps = release.caps
-    coords = np.asarray(graph.coords)
+    coords = planar_coords(np.asarray(graph.coords), graph.crs)
     middle = np.linalg.norm(coords - np.median(coords, axis=0), axis=1) < 800
     return {
         "Data": f"{result.n_trips:,} generated trips of {result.n_people:,} people; {graph.n:,} junctions, {graph.n_edges:,} streets.",
@@ -73,6 +77,8 @@ def _summary(result: Demo, pictures: list[Path]) -> dict[str, str]:
         f"{result.truth[middle].sum():,.0f}).",
         "Guarantee": f"{guarantee_in_words(release.epsilon, delta=release.delta, unit=release.unit, adjacency=release.adjacency)} The "
         "truth was used for the numbers above only because these people do not exist.",
-        "Files": f"{result.folder / 'release'}: map.csv (noisy, denoised, expected error) and certificate.json.",
-        "Look at": f"{pictures[0]} and {pictures[1]}",
+        "Files": f"{result.folder / 'release'}: map.csv (noisy, denoised, expected error, interval), certificate.json and report.html.",
+        "Data files": f"{', '.join(map(str, result.files))}, as hushgraph sample writes them.",
+        "Look at": f"{result.folder / 'release' / 'report.html'} (in a browser), {pictures[0]} and {pictures[1]}",
+        "Try": denoise_command(result.files[0], result.files[2], sigma=SAMPLE_SIGMA),
     }

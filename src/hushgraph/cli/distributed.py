@@ -11,7 +11,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from importlib.util import find_spec
-from pathlib import Path
 from signal import SIG_IGN, SIGINT, signal as on_signal
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
@@ -22,7 +21,7 @@ from hushgraph.cli.failures import UNEXPECTED
 from hushgraph.cli.graph_options import Duplicates
 from hushgraph.cli.options import AsJson, Quiet, grouped
 from hushgraph.cli.terminal import Terminal, open_terminal
-from hushgraph.estimators import METHODS, distributed_methods
+from hushgraph.estimators import distributed_methods
 
 if TYPE_CHECKING:
     from hushgraph.distributed import DenoisedFiles, DistributedMethod
@@ -34,6 +33,7 @@ distributed_commands = typer.Typer(
     pretty_exceptions_enable=False,
 )
 _GRAPH, _CLUSTER, _FRAME = "How the graph is read and cut", "Where it runs", "The wavelets"
+_SHRINKING = "How coefficients shrink"
 _PATIENCE = 10.0  # seconds to wait for the answer of a scheduler
 
 
@@ -42,6 +42,28 @@ class By(StrEnum):
 
     coordinates = "coordinates"
     ordering = "ordering"
+
+
+class Laplacian(StrEnum):
+    """The Laplacian of the wavelets, where it is symmetric."""
+
+    combinatorial = "combinatorial"
+    normalized = "normalized"
+
+
+class Rule(StrEnum):
+    """How coefficients shrink, where SURE holds."""
+
+    james_stein = "james_stein"
+    soft = "soft"
+    power = "power"
+
+
+class Law(StrEnum):
+    """Distribution of the probes."""
+
+    rademacher = "rademacher"
+    gaussian = "gaussian"
 
 
 # typer lists the members of an enumeration as choices; type checkers cannot read one that is made from a table
@@ -53,11 +75,9 @@ DEFAULT_METHOD = Method("sgwt_scaled")
 
 Edges = Annotated[
     list[str],
-    typer.Argument(
-        metavar="EDGES...", help="Parquet files with columns source and target, folders of them, or addresses (s3://...)."
-    ),
+    typer.Argument(metavar="EDGES", help="Parquet files with columns source and target, folders of them, or addresses (s3://...)."),
 ]
-Work = Annotated[Path, typer.Argument(metavar="WORKDIR", help="The folder of a prepared graph.")]
+Work = Annotated[str, typer.Argument(metavar="WORKDIR", help="The folder of a prepared graph, or its address (s3://...).")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +87,7 @@ class Cutting:
     nodes: Annotated[
         int | None, typer.Option(help="Number of nodes. Default: up to the largest one named.", rich_help_panel=_GRAPH)
     ] = None
-    coords: Annotated[Path | None, typer.Option(help="A .npy file with the places of the nodes.", rich_help_panel=_GRAPH)] = None
+    coords: Annotated[str | None, typer.Option(help="A .npy file with the places of the nodes.", rich_help_panel=_GRAPH)] = None
     by: Annotated[By | None, typer.Option(help="Boxes of coordinates, or ranges of node numbers.", rich_help_panel=_GRAPH)] = None
     partitions: Annotated[
         int | None, typer.Option(min=1, help="Default: as many as the memory asks for.", rich_help_panel=_GRAPH)
@@ -85,6 +105,10 @@ class Cutting:
         ),
     ] = None
     degree: Annotated[int, typer.Option(help="Degree of the polynomials.", rich_help_panel=_FRAME)] = 100
+    n_scales: Annotated[
+        int | None,
+        typer.Option(min=1, help="Number of scales. Default: as many as the largest eigenvalue asks for.", rich_help_panel=_FRAME),
+    ] = None
     method: Annotated[Method, typer.Option(help="The method that tasks must have room for.", rich_help_panel=_FRAME)] = (
         DEFAULT_METHOD
     )
@@ -94,12 +118,49 @@ class Cutting:
         """Return the arguments of `hushgraph.distributed.plan` and `prepare`."""
         options = asdict(self)
         return {
-            **{name: options[name] for name in ("coords", "partitions", "most_ghosts", "degree", "memory")},
+            **{name: options[name] for name in ("coords", "partitions", "most_ghosts", "degree", "n_scales", "memory")},
             "n": self.nodes,
             "method": cast("DistributedMethod", str(self.method)),
             "by": None if self.by is None else self.by.value,
             "weight": False if self.unweighted else self.weight,
         }  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shrinking:
+    """How coefficients shrink, and how the risk is estimated: options of `denoise`."""
+
+    rule: Annotated[
+        Rule,
+        typer.Option(
+            help="How coefficients shrink: james_stein takes little from large ones, soft takes the threshold from all; power lies "
+            "between them or beyond, as --beta says.",
+            rich_help_panel=_SHRINKING,
+        ),
+    ] = Rule.james_stein
+    beta: Annotated[
+        float | None,
+        typer.Option(
+            help="With --rule power: 1 is soft, 2 is james_stein; the larger, the less is taken from large ones.",
+            rich_help_panel=_SHRINKING,
+        ),
+    ] = None
+    n_probes: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Random signals that estimate the weights and the risk. Default: by the number of nodes. More take more time and memory.",
+            rich_help_panel=_SHRINKING,
+        ),
+    ] = None
+    law: Annotated[
+        Law, typer.Option(help="Distribution of the probes: random signs, or normal numbers.", rich_help_panel=_SHRINKING)
+    ] = Law.rademacher
+    seed: Annotated[int, typer.Option(help="Of the probes.", rich_help_panel=_SHRINKING)] = 0
+
+    def settings(self) -> dict[str, Any]:
+        """Return the arguments of `hushgraph.distributed.denoise`."""
+        return {**asdict(self), "rule": self.rule.value, "law": self.law.value}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -230,7 +291,10 @@ def plan(
 def prepare(
     edges: Edges,
     *,
-    work: Annotated[Path, typer.Option("--work", "-w", help="The folder for all files: new, or one that was begun.")],
+    work: Annotated[
+        str,
+        typer.Option("--work", "-w", help="The folder for all files, or its address (s3://...): new, or one that was begun."),
+    ],
     cutting: Cutting,
     duplicates: Annotated[
         Duplicates,
@@ -238,6 +302,13 @@ def prepare(
             help="Edges given twice with unequal weights: refuse them, or take their sum or maximum.", rich_help_panel=_GRAPH
         ),
     ] = Duplicates.error,
+    laplacian: Annotated[
+        Laplacian,
+        typer.Option(
+            help="The Laplacian of the wavelets; normalized divides by degrees, so that nodes with many edges do not dominate.",
+            rich_help_panel=_FRAME,
+        ),
+    ] = Laplacian.combinatorial,
     cluster: Cluster,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -248,7 +319,9 @@ def prepare(
         with cluster.client(terminal) as client, terminal.watching("Preparing", stages=True):
             from hushgraph.distributed import prepare as prepare_graph
 
-            prepared = prepare_graph(edges, work, client=client, duplicates=duplicates.value, **cutting.settings())
+            prepared = prepare_graph(
+                edges, work, client=client, duplicates=duplicates.value, laplacian=laplacian.value, **cutting.settings()
+            )
         for note in prepared.notes:
             terminal.note(note)
         terminal.story(
@@ -266,14 +339,25 @@ def prepare(
 def denoise(
     work: Work,
     signal: Annotated[
-        list[str], typer.Argument(metavar="SIGNAL...", help="A .npy file, or parquet files with columns node and value.")
+        list[str], typer.Argument(metavar="SIGNAL", help="A .npy file, or parquet files with columns node and value.")
     ],
     *,
     sigma: Annotated[str, typer.Option(help="Standard deviation of the noise, or a file like the signal with one per node.")],
     method: Annotated[
-        Method, typer.Option(help="As in hushgraph denoise; auto looks at the signal once, and wants more than 131,072 nodes.")
+        Method, typer.Option(help="As in hushgraph denoise; auto is that of graphs of more than 131,072 nodes.")
     ] = DEFAULT_METHOD,
-    seed: Annotated[int, typer.Option(help="Of the probes.")] = 0,
+    refine: Annotated[
+        bool | None,
+        typer.Option("--refine/--no-refine", help="A second stage of auto and let. Default: for auto.", show_default=False),
+    ] = None,
+    guide: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="<path>",
+            help="Public map that helps auto and let: a file like SIGNAL, without gaps. May be given several times.",
+        ),
+    ] = None,
+    shrinking: Shrinking,
     nonnegative: Annotated[bool, typer.Option("--nonnegative", help="Negative values become 0.")] = False,
     integer: Annotated[bool, typer.Option("--integer", help="Round to whole numbers.")] = False,
     output: Annotated[
@@ -294,7 +378,7 @@ def denoise(
 
             result = denoise_signal(
                 work, signal[0] if len(signal) == 1 else signal, sigma=float(sigma) if is_number(sigma) else sigma, method=cast("DistributedMethod", str(method)),
-                refine=False if METHODS[str(method)].refines_by_default else None, seed=seed, nonnegative=nonnegative, integer=integer, output=output,
+                refine=refine, guides=guide or None, **shrinking.settings(), nonnegative=nonnegative, integer=integer, output=output,
                 client=client, resume=not anew, keep=keep,
             )  # fmt: skip
         _report(terminal, result)
@@ -313,29 +397,27 @@ def resume(work: Work, *, cluster: Cluster, as_json: AsJson = False, quiet: Quie
         _report(terminal, result)
 
 
-def _how_to_resume(work: Path) -> str:
+def _how_to_resume(work: str) -> str:
     """Return what to do after a run that was stopped."""
     return f"hushgraph distributed resume {work} goes on with it (here, or with --workers N or --scheduler ADDRESS)"
 
 
 def _report(terminal: Terminal, result: DenoisedFiles) -> None:
     """Report the result of a run: notes, sentences, and JSON."""
-    from hushgraph.estimators import IMPOSSIBLE, IMPOSSIBLE_RISK
-
-    seconds = sum(result.timings.values())
-    if result.unchanged:
-        terminal.note("the signal was returned unchanged: its estimated risk exceeded that of the noise")
-    if result.risk < -IMPOSSIBLE * result.risk_se:
-        terminal.note(IMPOSSIBLE_RISK)
+    seconds, details = sum(result.timings.values()), result.details
+    for note in details.get("notes", ()):
+        terminal.note(note)
+    guides = [f"{name} ({one['made_from']}) {one['in_words']}" for name, one in details.get("guides", {}).items()]
     terminal.story(
         {
             "Files": result.address,
             "Risk": f"{result.risk:.6g} ± {result.risk_se:.3g} (sum of squared errors, estimated without the truth).",
-            "Method": f"{result.method}, in {seconds:.1f} s.",
+            "Method": f"{result.method}, in {seconds:.1f} s: {details.get('why', result.method).removesuffix('.')}.",
+            **({"Guides": "; ".join(guides) + "."} if guides else {}),
         }
     )
     facts = {
         name: getattr(result, name)
-        for name in ("method", "sigma", "thresholds", "risk", "risk_se", "probe_se", "unchanged", "timings")
+        for name in ("method", "sigma", "thresholds", "risk", "risk_se", "probe_se", "unchanged", "timings", "details")
     }
     terminal.result({"output": result.address, **facts})

@@ -15,14 +15,14 @@ from hushgraph.cli.terminal import Terminal
 
 if TYPE_CHECKING:
     from hushgraph.graphs import Graph
-    from hushgraph.privacy import CountMap, EventCheck, Ledger
+    from hushgraph.privacy import CountMap, CsvFormat, EventCheck, Ledger
 
-_WHERE, _BOUND = "Where and when events are", "What one person may count for"
+_WHERE, _BOUND, _TEXT = "Where and when events are", "What one person may count for", "How a .csv file of events is written"
 _MOST_WINDOWS = 10_000
 _CHUNK = 250_000  # rows between two updates of the time left
 _STEPS = {"s": 1, "min": 60, "h": 3600, "d": 86_400}
 
-Node = Annotated[str | None, typer.Option(help="Column of node labels.", rich_help_panel=_WHERE)]
+Node = Annotated[str | None, typer.Option(help="Column of node labels, or of zone ids.", rich_help_panel=_WHERE)]
 Lon = Annotated[str | None, typer.Option(help="Column of longitudes, in degrees.", rich_help_panel=_WHERE)]
 Lat = Annotated[str | None, typer.Option(help="Column of latitudes, in degrees.", rich_help_panel=_WHERE)]
 X = Annotated[str | None, typer.Option("--x", help="Column of plane coordinates.", rich_help_panel=_WHERE)]
@@ -33,7 +33,7 @@ Crs = Annotated[
 MaxDistance = Annotated[
     float | None,
     typer.Option(
-        help="Events further than this from every node are left out: metres, or units of the plane. Default: all count.",
+        help="Events further than this from every node are left out: metres, or units of the plane. Default: all count. Not for zones.",
         rich_help_panel=_WHERE,
     ),
 ]
@@ -78,6 +78,16 @@ class Counting:
     x: X = None
     y: Y = None
     crs: Crs = None
+    delimiter: Annotated[
+        str | None, typer.Option(help="Character between fields: ';', say. Default: a comma.", rich_help_panel=_TEXT)
+    ] = None
+    decimal: Annotated[
+        str | None, typer.Option(help="Sign before decimals: , or a point. Default: a point.", rich_help_panel=_TEXT)
+    ] = None
+    time_format: Annotated[
+        str | None, typer.Option(help="How times are written: '%d/%m/%Y %H:%M', say. Default: ISO 8601.", rich_help_panel=_TEXT)
+    ] = None
+    encoding: Annotated[str | None, typer.Option(help="cp1252 or latin-1, say. Default: utf-8.", rich_help_panel=_TEXT)] = None
 
     def counts(
         self, terminal: Terminal, events: Path, graph: Graph, ledger: Ledger, *, windowed: Windows | None = None
@@ -99,6 +109,15 @@ class Counting:
         with terminal.working("Reading", total=_rows_about(events)) as done:
             return check_events(graph, events, **arguments, progress=done)
 
+    def columns(self, events: Path, *, windowed: Windows) -> str:
+        """Return which columns the events have, if a named one is not there or the place was not named; for the owner's screen."""
+        from hushgraph.privacy import columns_for_owner
+
+        ids = self.unit if self.unit_column is None else self.unit_column
+        places = [name for name in (self.node, self.lon, self.lat, self.x, self.y) if name is not None]
+        others = [name for name in (windowed.time, ids) if name is not None]
+        return columns_for_owner(events, self._csv_format(), [*(places or ["node"]), *others])
+
     def _arguments(self, unit: str | None, windowed: Windows | None) -> dict[str, Any]:
         """Return the arguments that `count_events` and `check_events` share."""
         time_options = Windows() if windowed is None else windowed
@@ -110,9 +129,18 @@ class Counting:
             **{name: getattr(self, name) for name in ("unit_column", "max_nodes", "max_per_node", "max_distance")},
             **{name: getattr(self, name) for name in ("node", "lon", "lat", "x", "y", "crs")},
             **{name: getattr(time_options, name) for name in ("max_cells", "max_per_cell", "time")},
+            "csv_format": self._csv_format(),
             "windows": None if time_options.windows is None else window_edges(time_options.windows),
             "chunk_rows": _CHUNK,
         }
+
+    def _csv_format(self) -> CsvFormat | None:
+        """Return how the file is written; None if no option says so."""
+        from hushgraph.privacy import CsvFormat
+
+        given = {name: getattr(self, name) for name in ("delimiter", "decimal", "time_format", "encoding")}
+        given = {name: value for name, value in given.items() if value is not None}
+        return CsvFormat(**given) if given else None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,7 +13,7 @@ import typer
 from hushgraph.cli.event_options import Counting
 from hushgraph.cli.graph_options import GraphReading
 from hushgraph.cli.guide_files import read_guide_files
-from hushgraph.cli.options import AsJson, KeyFile, Metres, Quiet, grouped, key_of
+from hushgraph.cli.options import AsJson, KeyFile, MapTexts, Quiet, grouped, key_of
 from hushgraph.cli.terminal import Terminal, open_terminal, printable
 
 if TYPE_CHECKING:
@@ -51,20 +52,21 @@ def command(
     guide: Annotated[
         list[Path] | None,
         typer.Option(
+            metavar="<path>",
             help="Public map that helps to denoise, such as an earlier year: a file of values or a release's folder; may be given "
             "several times; needs --graph.",
             rich_help_panel=_DATA,
         ),
     ] = None,
-    name: Annotated[str | None, typer.Option(help="What the map is of, for the page's head.", rich_help_panel=_PAGE)] = None,
-    label: Annotated[str, typer.Option(help="What is counted: pickups, say.", rich_help_panel=_PAGE)] = "events",
     not_protected: Annotated[
         str | None, typer.Option(help="Who is not covered, for the certificate: drivers, say.", rich_help_panel=_PAGE)
     ] = None,
     attribution: Annotated[
         str | None, typer.Option(help="Source of the graph: '© OpenStreetMap contributors', say.", rich_help_panel=_PAGE)
     ] = None,
-    metres: Metres = None,
+    maps: MapTexts,
+    name: Annotated[str | None, typer.Option(hidden=True)] = None,
+    label: Annotated[str | None, typer.Option(hidden=True)] = None,
     port: Annotated[int, typer.Option(min=0, max=65_535, help="0: any that is free.", rich_help_panel=_PAGE)] = 0,
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Only say the address.", rich_help_panel=_PAGE)] = False,
     key_file: KeyFile = None,
@@ -78,6 +80,8 @@ def command(
         from hushgraph.explorer import check_inputs, checked_release_folder, serve, web_server
 
         check_inputs(graph=graph_file, release=release, events=events, ledger=ledger_file, keep=out, guides=guide or None)
+        maps.check()
+        maps = _with_old_names(terminal, maps, name=name, label=label, removed_in="0.3")
         web_server()
         graph = ledger = counts = check = None
         if graph_file is not None:
@@ -112,14 +116,22 @@ def command(
 
         try:
             serve(
-                graph=graph, release=release, events=counts, ledger=ledger, check=check, keep=out, name=name, label=label,
-                not_protected=not_protected, attribution=attribution, metres=metres, guides=guides, port=port, open_browser=not no_browser,
-                on_ready=on_ready, on_release=on_release,
+                graph=graph, release=release, events=counts, ledger=ledger, check=check, keep=out, not_protected=not_protected,
+                attribution=attribution, guides=guides, port=port, open_browser=not no_browser, on_ready=on_ready, on_release=on_release,
+                **maps.arguments(),
             )  # fmt: skip
         except KeyboardInterrupt:
             if not addresses:  # stopped before the page was there
                 raise
         terminal.story({"Ended": "the page is closed to everybody.", **_release_summary(releases)})
+
+
+def _with_old_names(terminal: Terminal, maps: MapTexts, *, name: str | None, label: str | None, removed_in: str) -> MapTexts:
+    """Return the texts with those given by the old names --name and --label, and note what these are called now."""
+    for old, new, text in (("name", "title", name), ("label", "quantity", label)):
+        if text is not None:
+            terminal.note(f"--{old} is called --{new} now; the old name will go in {removed_in}")
+    return replace(maps, title=maps.title or name, quantity=maps.quantity or label)
 
 
 def _print_address(terminal: Terminal, address: str, out: Path | None) -> None:

@@ -25,6 +25,8 @@ _OPTIONS = {  # arguments, some with a value, whose option has another name; all
     "columns='series'": "--in-sequence",
     "columns='separate'": "--separate",
     "weight=False": "--unweighted",
+    "delimiter=": "--graph-delimiter",
+    "csv_format": "--delimiter",
     "crs='lonlat'": "--graph-crs lonlat",
     "missing_ok=True": "--missing drop or fill",
 }
@@ -36,7 +38,6 @@ _COMMANDS = {  # functions and the commands that do the same
     "ledger.identity": "hushgraph budget show",
     "ledger.remaining": "hushgraph budget show",
     "ledger.renew": "hushgraph budget renew",
-    "write_report": "hushgraph denoise GRAPH RELEASE --report FILE",
     "hushgraph.denoise": "hushgraph denoise",
     "prepare": "hushgraph distributed prepare",
     "denoise": "hushgraph distributed denoise",

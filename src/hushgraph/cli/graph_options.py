@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -16,7 +17,10 @@ if TYPE_CHECKING:
     from hushgraph.graphs import Graph
 
 _GRAPH = "How the graph is read"
-GRAPH_FILES = "The graph: .graphml, .gml, .mtx, .npz, .parquet, or a list of edges in .csv, .tsv or .txt; also .gz."
+GRAPH_FILES = (
+    "The graph: .graphml, .gml, .mtx, .npz, a list of edges in .csv, .tsv, .txt or .parquet (nodes and places in another table: --nodes), "
+    "street lines or zones in .geojson, .gpkg or .shp; most also as .gz."
+)
 
 
 class Duplicates(StrEnum):
@@ -27,6 +31,7 @@ class Duplicates(StrEnum):
 
 class GraphCrs(StrEnum):
     lonlat = "lonlat"
+    planar = "planar"
 
 
 class Format(StrEnum):
@@ -38,6 +43,9 @@ class Format(StrEnum):
     tsv = "tsv"
     parquet = "parquet"
     npz = "npz"
+    geojson = "geojson"
+    gpkg = "gpkg"
+    shp = "shp"
 
 
 GraphFile = Annotated[Path, typer.Argument(metavar="GRAPH", help=GRAPH_FILES)]
@@ -61,16 +69,38 @@ GraphPlaces = Annotated[
     GraphCrs | None,
     typer.Option(
         "--graph-crs",
-        help="lonlat: the coordinates are degrees. Default: what the file says, else a plane.",
+        help="lonlat: the coordinates are degrees; planar: they are in a plane. Default: what the file says, else a plane.",
         rich_help_panel=_GRAPH,
     ),
 ]
 GraphFormat = Annotated[
     Format | None, typer.Option("--format", help="Format, if the name of the file does not show it.", rich_help_panel=_GRAPH)
 ]
+NodeTable = Annotated[
+    Path | None,
+    typer.Option(
+        help="Table of the nodes, if GRAPH is a list of edges: columns node, and lon and lat, or x and y.",
+        rich_help_panel=_GRAPH,
+    ),
+]
 Delimiter = Annotated[
     str | None,
-    typer.Option(help="Character between the columns of a list of edges, if it is not the usual one.", rich_help_panel=_GRAPH),
+    typer.Option(
+        "--graph-delimiter",
+        help="Character between the columns of a list of edges, if it is not the usual one.",
+        rich_help_panel=_GRAPH,
+    ),
+]
+ZoneLabel = Annotated[
+    str | None,
+    typer.Option(
+        help="Column of the labels of zones. Default: the ids in the file, or its column LocationID, location_id, zone_id or id.",
+        rich_help_panel=_GRAPH,
+    ),
+]
+Tolerance = Annotated[
+    float | None,
+    typer.Option(help="Largest gap between neighboring zones, as a share of their size. Default: 0.001.", rich_help_panel=_GRAPH),
 ]
 
 
@@ -84,7 +114,10 @@ class GraphReading:
     duplicates: DuplicateEdges = Duplicates.error
     graph_crs: GraphPlaces = None
     graph_format: GraphFormat = None
-    delimiter: Delimiter = None
+    nodes: NodeTable = None
+    graph_delimiter: Delimiter = None
+    zone_label: ZoneLabel = None
+    tolerance: Tolerance = None
 
     def graph(self, terminal: Terminal, path: Path, *, streets: bool = False) -> Graph:
         """Return the graph in the file; with `streets` what GraphML knows of its streets is read, too, for `Graph.covariates`."""
@@ -102,9 +135,24 @@ class GraphReading:
                 distance=_column(self.distance),
                 duplicates=self.duplicates.value,
                 crs=None if self.graph_crs is None else self.graph_crs.value,
-                delimiter=self.delimiter,
+                nodes=self.nodes,
+                delimiter=self.graph_delimiter,
+                label=self.zone_label,
+                tolerance=self.tolerance,
                 covariates=streets and (is_graphml or self.graph_format is Format.graphml),
             )
+
+
+def check_graph_first(command: str, graph_file: Path, *others: Path) -> None:
+    """Raise an error if the graph was named after another file; nothing of either is shown."""
+    from hushgraph.files import looks_like_graph
+
+    graph = None if looks_like_graph(graph_file) else next(filter(looks_like_graph, others), None)
+    if graph is not None:
+        rest = [str(path) for path in (graph_file, *others) if path != graph]
+        words = shlex.join(["hushgraph", command, str(graph), *rest])
+        msg = f"the graph comes first; write {words} with the same options"
+        raise InputError(msg)
 
 
 def _column(name: str | None) -> str | int | None:

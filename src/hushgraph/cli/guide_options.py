@@ -26,6 +26,7 @@ class Guides:
     guide: Annotated[
         list[Path] | None,
         typer.Option(
+            metavar="<path>",
             help="Public map of the same places that helps: a file like SIGNAL (every column is a guide; rows may be missing), or the "
             "folder of another release. May be given several times; releases of one data set are taken together.",
             rich_help_panel=_GUIDES,

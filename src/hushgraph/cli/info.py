@@ -53,6 +53,10 @@ def graph_facts(graph: Graph) -> dict[str, Any]:
         "scales": chebyshev_frame(graph).n_scales if graph.n_edges else 1,
         "coordinates": _coordinates(graph),
         "labels": None if graph.labels is None else "whole numbers" if graph.labels.dtype.kind in "iu" else "text",
+        "label_column": graph.origin and graph.origin.label_column,
+        "zones": graph.outlines is not None,
+        "names": graph.names is not None,
+        "bends": graph.curves is not None,
         "bytes": _bytes(graph),
         "hash": graph.hash,
     }
@@ -68,7 +72,14 @@ def _coordinates(graph: Graph) -> dict[str, Any] | None:
     if graph.coords is None:
         return None
     low, high = (graph.coords.min(axis=0), graph.coords.max(axis=0)) if graph.n else ([], [])
-    return {"crs": graph.crs or "planar", "dimensions": graph.coords.shape[1], "from": low, "to": high}
+    converted_from = None if graph.origin is None else graph.origin.crs
+    return {
+        "crs": graph.crs or "planar",
+        "converted_from": converted_from,
+        "dimensions": graph.coords.shape[1],
+        "from": low,
+        "to": high,
+    }
 
 
 def _bytes(graph: Graph) -> int:
@@ -80,6 +91,16 @@ def _format_bytes(size: int) -> str:
     return f"{size / 1e6:,.1f} MB." if size >= 1e6 else f"{size / 1e3:,.1f} kB."
 
 
+def _labels(facts: dict[str, Any]) -> str:
+    if facts["labels"] is None:
+        return (
+            "none: events need places, or name the column of ids: --zone-label."
+            if facts["zones"]
+            else "none: nodes are 0, 1, 2, ..."
+        )
+    return f"{facts['labels']}{'' if facts['label_column'] is None else ', of the column ' + facts['label_column']}."
+
+
 def _summary(facts: dict[str, Any]) -> dict[str, str]:
     degrees, weights, coordinates, components = (facts[name] for name in ("degrees", "weights", "coordinates", "components"))
     is_connected = components["count"] == 1
@@ -87,6 +108,8 @@ def _summary(facts: dict[str, Any]) -> dict[str, str]:
         "" if coordinates is None else " to ".join(f"({', '.join(f'{x:.6g}' for x in coordinates[end])})" for end in ("from", "to"))
     )
     kind = "" if coordinates is None else "degrees of longitude and latitude" if coordinates["crs"] == "lonlat" else "a plane"
+    if coordinates is not None and coordinates["converted_from"] is not None:
+        kind += f", converted from {coordinates['converted_from']}"
     return {
         "Size": f"{facts['nodes']:,} nodes, {facts['edges']:,} edges.",
         "Components": "one: every node can be reached from every other."
@@ -100,7 +123,8 @@ def _summary(facts: dict[str, Any]) -> dict[str, str]:
         f"({facts['lambda_upper_from']}).",
         "Scales": f"{facts['scales']} in the wavelet frame.",
         "Coordinates": "none: no maps, and events need node labels." if coordinates is None else f"{kind}, {box}.",
-        "Labels": "none: nodes are 0, 1, 2, ..." if facts["labels"] is None else f"{facts['labels']}.",
+        "Labels": _labels(facts),
+        "Streets": f"names {'are known' if facts['names'] else 'are not known'}; edges {'bend' if facts['bends'] else 'are straight lines'}.",
         "Memory": _format_bytes(facts["bytes"]),
         "Hash": facts["hash"],
     }

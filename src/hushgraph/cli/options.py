@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast, get_type_hints
 
 import typer
 
+from hushgraph._errors import NoFileError
 from hushgraph.estimators import METHODS, MethodName
 
-_OUTPUT = "What comes out"
+_OUTPUT, _MAPS = "What comes out", "What maps say"
 
 
 # typer lists the members of an enumeration as choices; type checkers cannot read one that is made from a table
@@ -68,12 +69,63 @@ Metres = Annotated[
     float | None,
     typer.Option(min=1e-9, help="Metres in one unit of planar coordinates, for the scale bar of maps.", rich_help_panel=_OUTPUT),
 ]
+Title = Annotated[str | None, typer.Option(help="Title of maps, pictures and reports.", rich_help_panel=_MAPS)]
+Quantity = Annotated[
+    str | None, typer.Option(help="What the values are: pickups, say; for legends, and behind numbers.", rich_help_panel=_MAPS)
+]
+Unit = Annotated[
+    str | None,
+    typer.Option("--value-unit", help="Unit of the values, behind numbers: dB, say. Default: the quantity.", rich_help_panel=_MAPS),
+]
+OutlineFiles = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--outlines",
+        metavar="<path>",
+        help="Water, parks or districts to draw beneath maps: .geojson, in the coordinates of the graph; may be given several times.",
+        rich_help_panel=_MAPS,
+    ),
+]
 KeyFile = Annotated[
     Path | None,
     typer.Option(
         "--key-file", help="File with the ledger's secret key (16 bytes or more), if it has one.", rich_help_panel="Budget"
     ),
 ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PictureTexts:
+    """What pictures say about the values: the options of every command that draws pictures alone (see `grouped`)."""
+
+    title: Title = None
+    quantity: Quantity = None
+    value_unit: Unit = None
+
+    def texts(self) -> dict[str, Any]:
+        """Return the texts that were given, as arguments of `plot_maps`."""
+        given = {"title": self.title, "label": self.quantity, "unit": self.value_unit}
+        return {name: text for name, text in given.items() if text}
+
+
+@dataclass(frozen=True, kw_only=True)
+class MapTexts(PictureTexts):
+    """What maps say about the values, and what lies beneath them: the options of commands that write reports or open the explorer."""
+
+    outlines: OutlineFiles = None
+    metres: Metres = None
+
+    def check(self) -> None:
+        """Raise an error for a file of outlines that is not there, before any work is done."""
+        for path in self.outlines or []:
+            if not path.is_file():
+                msg = f"the outlines {path} do not exist or are a folder; check the path"
+                raise NoFileError(msg)
+
+    def arguments(self) -> dict[str, Any]:
+        """Return the arguments of `write_report` and `explorer.serve`."""
+        given = {"outlines": self.outlines, "metres": self.metres}
+        return {**self.texts(), **{name: value for name, value in given.items() if value}}
 
 
 def key_of(path: Path | None) -> bytes | None:

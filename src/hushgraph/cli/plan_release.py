@@ -21,7 +21,9 @@ def command(
         Path | None, typer.Argument(metavar="[GRAPH]", help="The public graph of the map. Default: a generated city.")
     ] = None,
     *,
-    epsilon: Annotated[list[float] | None, typer.Option(help="May be given several times. Default: 0.1, 0.2, 0.5, 1, 2.")] = None,
+    epsilon: Annotated[
+        list[float] | None, typer.Option(metavar="<float>", help="May be given several times. Default: 0.1, 0.2, 0.5, 1, 2.")
+    ] = None,
     delta: Annotated[float, typer.Option(help="Far smaller than one in the number of people.")] = 1e-6,
     adjacency: Annotated[Adjacency, typer.Option(help="As in hushgraph release.")] = Adjacency.add_remove,
     max_nodes: Annotated[int | None, typer.Option(help="Places one person may count in. Default: 1.")] = None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import signal
 import tempfile
 import threading
@@ -17,7 +18,7 @@ import typer
 
 from hushgraph.cli.event_options import Counting, Windows
 from hushgraph.cli.failures import sentence_of
-from hushgraph.cli.graph_options import GraphFile, GraphReading
+from hushgraph.cli.graph_options import GraphFile, GraphReading, check_graph_first
 from hushgraph.cli.guide_options import Guides, guide_facts, guide_line
 from hushgraph.cli.options import (
     AUTO,
@@ -25,9 +26,9 @@ from hushgraph.cli.options import (
     AsJson,
     Force,
     KeyFile,
+    MapTexts,
     Mechanism,
     Method,
-    Metres,
     Quiet,
     Report,
     WeakGuarantee,
@@ -53,13 +54,13 @@ _WAIT = b"\nThe budget is charged: the files are finished first, so that nothing
 
 @grouped
 def command(
+    graph_file: GraphFile,
     events: Annotated[
         Path,
         typer.Argument(
             metavar="EVENTS", help="Private events, one row each: .csv, .csv.gz or .parquet; may be larger than memory."
         ),
     ],
-    graph_file: GraphFile,
     *,
     epsilon: Annotated[
         float, typer.Option(help="What this release spends: smaller is more private; 0.1 to 2 are usual.", rich_help_panel=_BUDGET)
@@ -109,7 +110,10 @@ def command(
         ),
     ] = False,
     report: Report = None,
-    metres: Metres = None,
+    no_report: Annotated[
+        bool, typer.Option("--no-report", help="Leave report.html out of the folder.", rich_help_panel=_OUTPUT)
+    ] = False,
+    maps: MapTexts,
     force: Force = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -119,8 +123,10 @@ def command(
         from hushgraph.privacy import ReleaseRequest
 
         terminal.stopped = "nothing was charged, nothing was written"
+        check_graph_first("release", graph_file, events)
         checked_folder(output, force=force)
         checked_report(report, output, force=force)
+        maps.check()
         ledger = _opened(ledger_file, counting, adjacency, key_file)
         budget = ledger.last_snapshot
         request = ReleaseRequest(
@@ -131,10 +137,11 @@ def command(
             weak_guarantee=weak_guarantee,
         ).checked(budget)  # before minutes of counting; the charge checks again
         graph = reading.graph(terminal, graph_file, streets=guiding.street_guides)
+        graph_words = shlex.join([str(graph_file), *words_of(reading)])  # how other commands read the same graph
         guides = _checked_guides(terminal, guiding, graph, method_name(method))
         checked = replace(counting, unit=None if counting.assume_bound else ledger.unit)
         terminal.note(
-            _CHECK_FIRST + shlex.join(["hushgraph", "check", str(events), str(graph_file), *words_of(checked, windowed, reading)])
+            _CHECK_FIRST + shlex.join(["hushgraph", "check", str(graph_file), str(events), *words_of(checked, windowed, reading)])
         )
         counts = counting.counts(terminal, events, graph, ledger, windowed=windowed)
         with DeferredInterrupt() as interrupt:
@@ -145,16 +152,18 @@ def command(
                 result = _denoised(terminal, published, method_name(method), guides)
                 folder = _exported(terminal, published, result, output, force=force, spreadsheet_safe=spreadsheet_safe)
             terminal.charged, terminal.stopped = "", f"the budget was charged, and the whole release is in {folder}"
-            if report is not None and not interrupt.requested:
-                terminal.charged = (
-                    f"{terminal.stopped}: only the report is missing (hushgraph denoise {graph_file} {folder} --report ...)"
-                )
+            in_folder, elsewhere = _wanted_reports(folder, report, graph, no_report=no_report)
+            pages: list[Path] = []
+            if (in_folder or elsewhere) and not interrupt.requested:
+                done = terminal.stopped
+                terminal.stopped = "the report was not finished"
+                terminal.charged = f"{done}: only the report is missing (hushgraph denoise {graph_words} {folder} --report ...)"
                 with terminal.working("Writing the report"):
-                    _write_report(report, published, result, metres, force=force)
-                terminal.charged = ""
+                    pages = _write_reports(folder, elsewhere, published, result, maps, in_folder=in_folder, force=force)
+                terminal.charged, terminal.stopped = "", done
         if interrupt.requested:
             raise KeyboardInterrupt
-        _show(terminal, published, result, ledger, folder, report, graph_file, is_guided=guides is not None)
+        _show(terminal, published, result, ledger, folder, pages, graph_words, is_guided=guides is not None)
 
 
 def _checked_guides(terminal: Terminal, guiding: Guides, graph: Graph, method: MethodName) -> list[Any] | None:
@@ -268,16 +277,34 @@ def _exported(
     return output
 
 
-def _write_report(path: Path, published: Release, result: Denoised, metres: float | None, *, force: bool) -> None:
-    """Write the report, from the release and its guides alone."""
-    from hushgraph.plotting import write_report
-    from hushgraph.privacy import certificate_with_map, public_guides
+def _wanted_reports(folder: Path, report: Path | None, graph: Graph, *, no_report: bool) -> tuple[bool, Path | None]:
+    """Return whether the folder gets a report, and the path of another one; --report may also name the one in the folder."""
+    from hushgraph.privacy import REPORT
 
-    certificate = published.certificate
-    if public_guides(result):
-        certificate = certificate_with_map(published, result, method=result.method, nonnegative=True, integer=False)
-    with written(path, force=force) as draft:
-        write_report(draft, published.graph, published, result, certificate=certificate, epsilon=published.epsilon, metres=metres)
+    if report is not None and report.absolute() == (folder / REPORT).absolute():
+        return True, None
+    return not no_report and graph.coords is not None, report
+
+
+def _write_reports(
+    folder: Path, elsewhere: Path | None, published: Release, result: Denoised, maps: MapTexts, *, in_folder: bool, force: bool
+) -> list[Path]:
+    """Write the report into the folder of the release, to another place, or both, and return the paths of those written.
+
+    A report in the folder that fails is a note: the release is complete without it.
+    """
+    from hushgraph.plotting import write_report
+    from hushgraph.privacy import add_report, certificate_with_map
+
+    page = add_report(folder, published, result, maps.arguments()) if in_folder else None
+    if elsewhere is not None:
+        with written(elsewhere, force=force) as draft:
+            if page is not None:
+                shutil.copyfile(page, draft)
+            else:
+                certificate = certificate_with_map(published, result, method=result.method, nonnegative=True, integer=False)
+                write_report(draft, published.graph, published, result, certificate=certificate, **maps.arguments())
+    return [path for path in (page, elsewhere) if path is not None]
 
 
 # ---- words ------------------------------------------------------------------------------------------------------------
@@ -289,15 +316,15 @@ def _show(
     result: Denoised,
     ledger: Ledger,
     folder: Path,
-    report: Path | None,
-    graph_file: Path,
+    pages: list[Path],
+    graph_words: str,
     *,
     is_guided: bool,
 ) -> None:
     """Show what was done, for the data owner; every word follows from public choices, those on guides from the public map too."""
     budget, left = ledger.last_snapshot.budget(), ledger.last_snapshot.remaining()  # as the charge left it
-    files = [folder / "map.csv", folder / "certificate.json", *([] if report is None else [report])]
-    verify = f"hushgraph verify {folder} {graph_file} --ledger {ledger.path}"
+    files = [folder / "map.csv", folder / "certificate.json", *pages]
+    verify = f"hushgraph verify {folder} {graph_words} --ledger {ledger.path}"
     lines = _lines(published, budget, left)
     terminal.story({**lines, **(guide_line(result) if is_guided else {}), "Files": ", ".join(map(str, files)), "Verify": verify})
     terminal.result(
@@ -321,20 +348,24 @@ def _show(
 
 def _lines(published: Release, budget: dict[str, Any], left: float) -> dict[str, str]:
     """Return titles and sentences on a release."""
+    from hushgraph.estimators import INTERVAL_LEVEL
     from hushgraph.privacy import guarantee_in_words
 
     unit = published.unit
     most, each = published.caps.values()
     places = "nodes" if published.windows is None else "pairs of node and window"
     grounds = "enforced while counting" if published.bound == "enforced" else "ASSUMED, since there are no ids: nothing was cut"
-    osm = "none given; if the streets are OpenStreetMap's, add --attribution '© OpenStreetMap contributors' and publish that with the map."
+    example = "if the streets are OpenStreetMap's, add --attribution '© OpenStreetMap contributors'"
+    if published.graph.outlines is not None:
+        example = "if the zones have a source that is to be named, add it with --attribution"
     return {
         "Guarantee": guarantee_in_words(published.epsilon, delta=published.delta, unit=unit, adjacency=published.adjacency),
         "Bound": f"each {unit} counts in at most {most:,} {places}, {'once' if each == 1 else f'{each:,} times'} in each; {grounds}.",
         "Not covered": published.not_protected
         or "not stated; say with --not-protected who else appears in the data (drivers, say).",
         "Noise": f"{published.sigma:.4g} per value (standard deviation), from the operating system's entropy, drawn once.",
+        "Intervals": f"about {100 * INTERVAL_LEVEL:g} % of the true counts are expected between lower and upper of map.csv, an estimate.",
         "Budget": f"epsilon {budget['spent']:.4g} of {budget['epsilon']:g} is spent (delta {budget['delta']:g}); "
         + (f"one more release of epsilon {left:.4g} at most." if left > 0 else "nothing is left."),
-        "Attribution": published.attribution or osm,
+        "Attribution": published.attribution or f"none given; {example} and publish that with the map.",
     }

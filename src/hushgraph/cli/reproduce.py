@@ -11,9 +11,19 @@ from hushgraph.cli.options import AsJson, Quiet
 from hushgraph.cli.terminal import open_terminal
 
 
+def _experiments(incomplete: str) -> list[str]:
+    """Return the names of experiments that begin like this, for the shell."""
+    from hushgraph.experiments import reproduction
+
+    return [name for name in ("all", *reproduction.EXPERIMENTS, *reproduction.BEYOND) if name.startswith(incomplete)]
+
+
 def command(
     experiments: Annotated[
-        list[str] | None, typer.Argument(help="all, or names of experiments; an unknown name lists them.")
+        list[str] | None,
+        typer.Argument(
+            metavar="NAME", help="all, or names of experiments; an unknown name lists them.", autocompletion=_experiments
+        ),
     ] = None,
     out: Annotated[
         Path, typer.Option(help="Folder for tables, figures and finished cells (1.2 GB of eigenvectors in all).")

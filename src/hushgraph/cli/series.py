@@ -12,7 +12,7 @@ import typer
 
 from hushgraph._atomic import atomic_folder
 from hushgraph._errors import InputError
-from hushgraph.cli.graph_options import GraphFile, GraphReading
+from hushgraph.cli.graph_options import GraphFile, GraphReading, check_graph_first
 from hushgraph.cli.guide_options import check_method
 from hushgraph.cli.options import AUTO, AsJson, Force, Method, Quiet, grouped, method_name
 from hushgraph.cli.outputs import checked_series_folder
@@ -54,9 +54,12 @@ def command(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Denoise earlier releases again, each with the help of the others: months of a year, say. They are taken in the order of
-    the time when they were made. Nothing is charged: this uses only what was published."""
+    """Denoise earlier releases again, each with the help of the others: months of a year, say. Nothing is charged.
+
+    Only what was published is used. The releases are taken in the order of the time when they were made.
+    """
     with open_terminal("series", as_json=as_json, quiet=quiet) as terminal:
+        check_graph_first("series", graph_file, *folders)
         checked_series_folder(output, force=force)
         names = _names_of(folders)
         check_method(method_name(method), "a series goes")

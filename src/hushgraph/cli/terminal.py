@@ -85,32 +85,13 @@ class Terminal:
 
         Yields a function to call with the amount of work done, and optionally the name of the stage.
         """
-        from rich.console import Console
-
-        console = Console(stderr=True, highlight=False)
-        if self.quiet or not console.is_terminal:
+        if self.quiet:
             yield lambda done, stage=None: None
             return
-        from rich.progress import (
-            BarColumn,
-            Progress,
-            SpinnerColumn,
-            TaskProgressColumn,
-            TextColumn,
-            TimeElapsedColumn,
-            TimeRemainingColumn,
-        )
+        from hushgraph._progress import progress_bar
 
-        times = (BarColumn(), TaskProgressColumn(), TimeRemainingColumn()) if total else (TimeElapsedColumn(),)
-        columns = SpinnerColumn(), TextColumn("{task.description}", markup=False), *times
-        with Progress(*columns, console=console, transient=True, redirect_stdout=sys.stdout.isatty()) as bar:
-            task = bar.add_task(printable(text), total=total)
-
-            def show(done: float, stage: str | None = None) -> None:
-                description = text if stage is None else f"{text}: {stage}"
-                bar.update(task, completed=done if total is None else min(done, total), description=printable(description))
-
-            yield show
+        with progress_bar(printable(text), total=total) as show:
+            yield lambda done, stage=None: show(done, printable(text if stage is None else f"{text}: {stage}"))
 
     @contextmanager
     def watching(self, text: str, *, stages: bool = False) -> Iterator[None]:

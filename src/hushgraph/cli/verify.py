@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from hushgraph._errors import InputError
 from hushgraph.cli.failures import BAD_INPUT, LEDGER_UNUSABLE
 from hushgraph.cli.graph_options import GraphReading
 from hushgraph.cli.options import AsJson, KeyFile, Quiet, grouped, key_of
@@ -16,9 +18,14 @@ from hushgraph.cli.terminal import open_terminal
 
 @grouped
 def command(
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder of a release: map.csv and certificate.json.")],
+    folder: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FOLDER", help="The folder of a release: map.csv, certificate.json and, if it is there, report.html."
+        ),
+    ],
     graph_file: Annotated[
-        Path | None, typer.Argument(metavar="[GRAPH]", help="The public graph; without it the nodes cannot be compared.")
+        Path | None, typer.Argument(metavar="GRAPH", help="The public graph; without it the nodes cannot be compared.")
     ] = None,
     *,
     ledger_file: Annotated[
@@ -36,6 +43,9 @@ def command(
     with open_terminal("verify", as_json=as_json, quiet=quiet) as terminal:
         from hushgraph.privacy import Ledger, verify_release
 
+        if graph_file is not None and graph_file.is_dir() and folder.is_file():
+            msg = f"the folder comes first, since the graph may be left out; write {shlex.join(['hushgraph', 'verify', str(graph_file), str(folder)])} with the same options"
+            raise InputError(msg)
         ledger = None if ledger_file is None else Ledger.open(ledger_file, key=key_of(key_file))
         graph = None if graph_file is None else reading.graph(terminal, graph_file)
         verification = verify_release(folder, graph, ledger)

@@ -1,3 +1,4 @@
+from ._loops import compiler as compiler
 from .gpu import (
     OPTIONS as OPTIONS,
     compiled as compiled,

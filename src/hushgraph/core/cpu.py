@@ -21,7 +21,7 @@ from hushgraph.core import _loops
 from hushgraph.core.layout import Layout, prepare
 from hushgraph.core.threads import thread_count
 
-__all__ = ["forward", "forward_with_moments", "inverse", "prepare", "product", "signless_powers"]
+__all__ = ["climb", "forward", "forward_with_moments", "inverse", "prepare", "product", "signless_powers"]
 
 STEPS = 12  # degrees climbed in one sweep of the wavefront
 SMALL = 2**17  # below this many rows several signals side by side fit the cache, and pay
@@ -49,6 +49,54 @@ def forward_with_moments(
     _run(layout, theta, scale, np.require(signals, requirements=["C", "W"]), out, moments, backward=False)
     moments[:, 2:] = 2 * moments[:, 2:] - np.resize(moments[:, :2].T, moments[:, 2:].T.shape).T
     return out, moments
+
+
+def climb(
+    layout: Layout, coefficients: np.ndarray, terms: np.ndarray, bands: np.ndarray, scale: float, *, shares: np.ndarray, first: bool
+) -> np.ndarray:
+    """Continue the recurrence of one signal by some terms, in place, and return sums of products of the terms.
+
+    Parameters
+    ----------
+    layout : Layout
+        The matrix.
+    coefficients : (n_bands, steps + 1) array
+        Of the last known term T_k x and of the terms to come.
+    terms : (2, n) array
+        T_k-1 x and T_k x; 0 and x before the first step. Replaced by the new last two terms.
+    bands : (n_bands, n) array
+        Sums of terms so far, to which the new terms are added. At the first step they are overwritten, and x is added too.
+    scale : float
+        As in `forward`.
+    shares : (n,) array
+        Factors of the nodes in the products; ghosts have 0.
+    first : bool
+        Whether this is the first step.
+
+    Returns
+    -------
+    (2 steps + 1,) array
+        <T_k x, T_k x>, <T_k+1 x, T_k x>, <T_k+1 x, T_k+1 x> and so on. T_a T_b = (T_a+b + T_|a-b|) / 2 makes moments of them.
+    """
+    products = np.zeros(2 * coefficients.shape[1] - 1)
+    work = _take_workspace(layout, len(bands), np.dtype(np.float64))
+    _loops.continue_one(
+        _recurrence(layout, scale, np.float64),
+        np.ascontiguousarray(coefficients),
+        layout.order,
+        terms,
+        bands,
+        products,
+        shares,
+        layout.wavefront,
+        work.mask,
+        work.pairs,
+        work.windows,
+        work.rows[: len(bands)],
+        not first,
+    )
+    _keep_workspace(layout, work)
+    return products
 
 
 def inverse(layout: Layout, coefficients: np.ndarray, bands: np.ndarray, scale: float) -> np.ndarray:
@@ -86,8 +134,7 @@ def _run(layout: Layout, theta: np.ndarray, scale: float, signals: Any, bands: A
             ordered,
             backward,
         )
-    if work.rows.size <= KEPT_VALUES:
-        layout.workspace[work.pairs.dtype.str] = work
+    _keep_workspace(layout, work)
 
 
 def product(layout: Layout, x: np.ndarray, out: np.ndarray) -> np.ndarray:
@@ -159,6 +206,12 @@ class _Workspace(NamedTuple):
     windows: np.ndarray
     mask: int
     rows: np.ndarray
+
+
+def _keep_workspace(layout: Layout, work: _Workspace) -> None:
+    """Put the arrays of a transform back into the layout, for the next one, unless they are large."""
+    if work.rows.size <= KEPT_VALUES:
+        layout.workspace[work.pairs.dtype.str] = work
 
 
 def _take_workspace(layout: Layout, n_scales: int, dtype: Any) -> _Workspace:

@@ -14,6 +14,15 @@ Index count_nested_steps(Index outer, Index inner) {
     return steps;
 }
 
+// Returns the name and version of the compiler that built this module.
+const char* compiler() {
+#if defined(__clang__)
+    return "Clang " __clang_version__;
+#else
+    return "GCC " __VERSION__;
+#endif
+}
+
 }  // namespace
 
 void bind_blocks(nb::module_& m);
@@ -41,7 +50,9 @@ void bind_text_graphml(nb::module_& m);
 void bind_thresholds(nb::module_& m);
 
 NB_MODULE(_loops, m) {
+    nb::set_leak_warnings(false);  // a graph may live until the interpreter ends, with the kernels and trees in its cache
     m.doc() = "The compiled loops of hushgraph. They work on arrays and know nothing about graphs.";
+    m.def("compiler", &compiler);
     m.def("count_nested_steps", &count_nested_steps, "outer"_a, "inner"_a, Unlocked());
     m.def("thread_count", &thread_count);
     m.def("set_threads", &set_threads, "count"_a);

@@ -65,41 +65,95 @@ template <typename F> void for_stretches(Index n_blocks, Index threads, Index st
                  [&](Index k, int worker) { body(n_blocks * k / stretches, n_blocks * (k + 1) / stretches, worker); });
 }
 
-// Transforms one signal on all threads: the signal to bands, or back. `pairs` (4, n) holds the last two terms before and after a
-// sweep, `windows` a circular window for each thread, `ordered` the bands in the order of the layout.
+// The memory of the transform of one signal: `pairs` (4, n) holds the last two terms before and after a sweep, `windows` a circular
+// window for each thread with its `mask`, `ordered` the bands in the order of the layout.
+template <typename T> struct Workspace {
+    Matrix<T> pairs;
+    Cube<T> windows;
+    Index mask;
+    Matrix<T> ordered;
+};
+
+// Makes a sweep on all threads.
+template <typename T> void run_sweep(const Sweep<T>& sweep, bool wavefront, Cube<T> windows) {
+    const Index n_blocks = sweep.rows.n_blocks(), n = sweep.old_terms.shape[1];
+    if (wavefront) {
+        for_stretches(n_blocks, windows.shape[0], windows.shape[1] - 2, [&](Index first, Index last, int worker) {
+            HUSHGRAPH_LEVEL(climb_sweep<T, 1>)(first, last, sweep, windows[worker]);
+        });
+        return;
+    }
+    // one stage after the other, for graphs with large levels (small worlds); the window is as long as the graph
+    for (Index number = 0; number <= sweep.steps; number++)
+        parallel_for(n_blocks, n, [&](Index b) { HUSHGRAPH_LEVEL(stage<T, 1>)(b, number, sweep, windows[0]); });
+    parallel_for(n_blocks, n, [&](Index b) { HUSHGRAPH_LEVEL(finish<T, 1>)(b, sweep, windows[0]); });
+}
+
+// Transforms one signal on all threads: the signal to bands, or back.
 template <typename T> void transform_one(const Operator<T>& rows, Matrix<const T> theta, Vector<const Index> order,
-                                         Vector<T> signal, Matrix<T> bands, Vector<T> moments, bool wavefront, Index mask,
-                                         Matrix<T> pairs, Cube<T> windows, Matrix<T> ordered, bool backward) {
-    const Index n_blocks = rows.n_blocks(), most = windows.shape[1] - 2;
+                                         Vector<T> signal, Matrix<T> bands, Vector<T> moments, bool wavefront,
+                                         const Workspace<T>& work, bool backward) {
+    const Index n_blocks = rows.n_blocks(), most = work.windows.shape[1] - 2;
     const Index n_terms = backward ? theta.shape[0] : theta.shape[1], n_moments = moments.size();
     Owned<T, 3> block_moments(n_moments ? n_blocks : 0, n_moments, 1);
     Matrix<T> signal_row{signal.data, {1, signal.size()}, {signal.size(), 1}};
-    Matrix<T> before = rows_from(pairs, 0, 2), after = rows_from(pairs, 2, 2);
+    Matrix<T> before = rows_from(work.pairs, 0, 2), after = rows_from(work.pairs, 2, 2);
     parallel_ranges(order.size(), order.size(), [&](Index lo, Index hi) {
         for (Index row = 0; row < 2; row++) std::fill(&before(row, lo), &before(row, lo) + (hi - lo), T(0));
     });
     if (backward)
-        gather<T>(order, bands, ordered);
+        gather<T>(order, bands, work.ordered);
     else
         gather<T>(order, signal_row, rows_from(before, 1, 1));
     for (Index k = backward ? 0 : 1; k < n_terms; k += most) {
-        const Sweep<T> sweep{k, std::min(most, n_terms - k), rows, theta, before, after, mask, ordered, block_moments, backward};
-        if (wavefront) {
-            for_stretches(n_blocks, windows.shape[0], most, [&](Index first, Index last, int worker) {
-                HUSHGRAPH_LEVEL(climb_sweep<T, 1>)(first, last, sweep, windows[worker]);
-            });
-        } else {  // one stage after the other, for graphs with large levels (small worlds); the window is as long as the graph
-            for (Index number = 0; number <= sweep.steps; number++)
-                parallel_for(n_blocks, order.size(), [&](Index b) { HUSHGRAPH_LEVEL(stage<T, 1>)(b, number, sweep, windows[0]); });
-            parallel_for(n_blocks, order.size(), [&](Index b) { HUSHGRAPH_LEVEL(finish<T, 1>)(b, sweep, windows[0]); });
-        }
+        const Sweep<T> sweep{
+            k, std::min(most, n_terms - k), rows, theta, before, after, work.mask, work.ordered, block_moments, backward};
+        run_sweep(sweep, wavefront, work.windows);
         std::swap(before, after);
     }
     add_moments<T>(block_moments, Matrix<T>{moments.data, {n_moments ? 1 : 0, n_moments}, {n_moments, 1}});
     if (backward)
         scatter<T>(order, rows_from(before, 1, 1), signal_row);
     else
-        scatter<T>(order, ordered, bands);
+        scatter<T>(order, work.ordered, bands);
+}
+
+// Continues the transform of one signal. `terms` (2, n) holds the last two terms T_k-1 x and T_k x, or 0 and x before the first
+// one; afterwards it holds the new last two. `theta` (bands, steps + 1) are the coefficients of T_k and of the terms to come; only
+// without `continues` T_k = x itself is added to the bands. `moments` (2 steps + 1) receives <T_k x, T_k x>, <T_k+1 x, T_k x>,
+// <T_k+1 x, T_k+1 x> and so on, each row with its share.
+void continue_one(const Operator<double>& rows, Matrix<const double> theta, Vector<const Index> order, Matrix<double> terms,
+                  Matrix<double> bands, Vector<double> moments, Vector<const double> shares, bool wavefront,
+                  const Workspace<double>& work, bool continues) {
+    const Index n_blocks = rows.n_blocks(), most = work.windows.shape[1] - 2, n_terms = theta.shape[1], n_moments = moments.size();
+    Owned<double, 3> block_moments(n_blocks, n_moments, 1);
+    Owned<double> ordered_shares(shares.size());
+    Matrix<double> before = rows_from(work.pairs, 0, 2), after = rows_from(work.pairs, 2, 2);
+    const Matrix<const double> shares_row{shares.data, {1, shares.size()}, {shares.size(), 1}};
+    gather<double>(order, shares_row, Matrix<double>{ordered_shares.data, {1, shares.size()}, {shares.size(), 1}});
+    gather<double>(order, terms, before);
+    if (continues) gather<double>(order, bands, work.ordered);
+    Optional<const double, 1> factors;
+    factors.data = ordered_shares.data, factors.shape[0] = shares.size(), factors.strides[0] = 1;
+    for (Index k = 1; k < n_terms; k += most) {
+        const Sweep<double> sweep{k,
+                                  std::min(most, n_terms - k),
+                                  rows,
+                                  theta,
+                                  before,
+                                  after,
+                                  work.mask,
+                                  work.ordered,
+                                  block_moments,
+                                  false,
+                                  continues,
+                                  factors};
+        run_sweep(sweep, wavefront, work.windows);
+        std::swap(before, after);
+    }
+    add_moments<double>(block_moments, Matrix<double>{moments.data, {1, n_moments}, {n_moments, 1}});
+    scatter<double>(order, before, terms);
+    scatter<double>(order, work.ordered, bands);
 }
 
 // Transforms signals (m, n) to bands (m, n_scales, n) on a small graph, or back. Each thread processes WIDTH signals at a time.
@@ -204,7 +258,7 @@ template <typename T> void bind_transforms(nb::module_& m) {
         "transform_one",
         [](const OperatorTuple<T>& rows, Matrix<const T> theta, Vector<const Index> order, Vector<T> signal, Matrix<T> bands,
            Vector<T> moments, bool wavefront, Index mask, Matrix<T> pairs, Cube<T> windows, Matrix<T> ordered, bool backward) {
-            transform_one<T>(operator_of<T>(rows), theta, order, signal, bands, moments, wavefront, mask, pairs, windows, ordered,
+            transform_one<T>(operator_of<T>(rows), theta, order, signal, bands, moments, wavefront, {pairs, windows, mask, ordered},
                              backward);
         },
         "rows"_a, "theta"_a, "order"_a, "signal"_a, "bands"_a, "moments"_a, "wavefront"_a, "mask"_a, "pairs"_a, "windows"_a,
@@ -223,6 +277,16 @@ template <typename T> void bind_transforms(nb::module_& m) {
 void bind_recurrence(nb::module_& m) {
     bind_transforms<double>(m);
     bind_transforms<float>(m);
+    m.def(
+        "continue_one",
+        [](const OperatorTuple<double>& rows, Matrix<const double> theta, Vector<const Index> order, Matrix<double> terms,
+           Matrix<double> bands, Vector<double> moments, Vector<const double> shares, bool wavefront, Index mask,
+           Matrix<double> pairs, Cube<double> windows, Matrix<double> ordered, bool continues) {
+            continue_one(operator_of<double>(rows), theta, order, terms, bands, moments, shares, wavefront,
+                         {pairs, windows, mask, ordered}, continues);
+        },
+        "rows"_a, "theta"_a, "order"_a, "terms"_a, "bands"_a, "moments"_a, "shares"_a, "wavefront"_a, "mask"_a, "pairs"_a,
+        "windows"_a, "ordered"_a, "continues"_a, Unlocked());
     m.def(
         "multiply",
         [](const OperatorTuple<double>& rows, Vector<const double> x, Vector<double> out) {

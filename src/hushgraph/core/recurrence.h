@@ -30,6 +30,9 @@ template <typename T> struct Operator {
 // from the mixed bands. The window is circular: row i of the graph is at position i & mask. The rows of a block are adjacent in the
 // window; the part behind the end of the window is copied to its start, where other blocks read it. `block_moments` (blocks, terms,
 // lanes) receives <T_k x, T_k x> at 2k and <T_k x, T_k-1 x> at 2k - 1; these are moments because T_a T_b = (T_a+b + T_a-b) / 2.
+//
+// With `continues` the sweep goes on with the terms of an earlier transform: k counts from those, and the bands hold its terms
+// already. `shares`, if present, are factors of the rows in the sums over nodes; rows of ghosts have 0.
 template <typename T> struct Sweep {
     Index k, steps;
     Operator<T> rows;
@@ -40,6 +43,8 @@ template <typename T> struct Sweep {
     Matrix<T> bands;
     Cube<T> block_moments;
     bool backward;
+    bool continues = false;
+    Optional<const T, 1> shares = {};
 };
 
 // A power iteration: x becomes max(factor rows x, least), `steps` times. `quotients` (blocks, steps) receives the largest

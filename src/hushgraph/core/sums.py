@@ -114,7 +114,7 @@ def offset_of(mean: float, variance: float) -> float:
 
 def offsets_of(rows: Any) -> np.ndarray:
     """Return `offset_of` each row."""
-    means, variances = on_host(rowwise_sums(rows)) / max(rows.shape[1], 1), on_host(rowwise_variances(rows))
+    means, variances = on_host(np.stack([rowwise_sums(rows) / max(rows.shape[1], 1), rowwise_variances(rows)]))
     return np.array([offset_of(float(mean), float(variance)) for mean, variance in zip(means, variances, strict=True)])
 
 

@@ -18,7 +18,7 @@ constexpr Index BEFORE = NO_TIME + 1, AFTER = std::numeric_limits<Index>::max();
 // ---- lines to fields ------------------------------------------------------------------------------------------------
 
 // Returns the position of a byte between `place` and `end`, or `end`.
-Byte* find_byte(Byte* place, Byte* end, char wanted) {
+Byte* find_byte(Byte* place, Byte* end, Byte wanted) {
     void* position = std::memchr(place, wanted, static_cast<std::size_t>(end - place));
     return position ? static_cast<Byte*>(position) : end;
 }
@@ -38,7 +38,8 @@ Index measure_lines(Vector<const Byte> text) {
 
 // Returns the number of fields in text[i:stop], or -1 for a malformed line. Calls set_field(slot, span) for each field that has a
 // slot.
-template <typename F> Index split_fields(Byte* text, Index i, Index stop, Vector<const Index> slots, F&& set_field) {
+template <typename F>
+Index split_fields(Byte* text, Index i, Index stop, Vector<const Index> slots, Byte separator, F&& set_field) {
     for (Index field = 0;; field++, i++) {
         Index start = i, end;
         if (i < stop && text[i] == '"') {
@@ -49,9 +50,9 @@ template <typename F> Index split_fields(Byte* text, Index i, Index stop, Vector
             }
             if (i >= stop) return -1;
             i++;
-            if (i < stop && text[i] != ',') return -1;
+            if (i < stop && text[i] != separator) return -1;
         } else {
-            i = find_byte(text + i, text + stop, ',') - text;
+            i = find_byte(text + i, text + stop, separator) - text;
             end = i;
         }
         if (field < slots.size()) {
@@ -70,10 +71,10 @@ void check_slots(Vector<const Index> slots, Index n_wanted) {
 }
 
 // Returns the number of fields of a line, or -1 for a malformed line. Writes the fields that have a slot into `spans`.
-Index split_line(Vector<Byte> line, Vector<const Index> slots, Vector<Index> spans) {
+Index split_line(Vector<Byte> line, Vector<const Index> slots, Vector<Index> spans, Byte separator) {
     check_slots(slots, spans.size());
     std::fill(spans.begin(), spans.end(), 0);
-    return split_fields(line.data, 0, line.size(), slots, [&](Index slot, Index span) { spans[slot] = span; });
+    return split_fields(line.data, 0, line.size(), slots, separator, [&](Index slot, Index span) { spans[slot] = span; });
 }
 
 // Splits lines until `most` rows are split or dropped, or until the end of the text. Returns the start of the next line and the
@@ -81,7 +82,7 @@ Index split_line(Vector<Byte> line, Vector<const Index> slots, Vector<Index> spa
 // longer than `longest` is dropped.
 std::tuple<Index, Index, Owned<Index, 2>, Owned<Index>, Owned<Index>> split_lines(Vector<Byte> text, Index begin, Index line,
                                                                                   Vector<const Index> slots, Index n_wanted,
-                                                                                  Index most, Index longest) {
+                                                                                  Index most, Index longest, Byte separator) {
     const Index end = text.size();
     check_slots(slots, n_wanted);
     if (begin < 0 || begin > end || n_wanted < 0 || most < 1) throw std::out_of_range("the lines are outside the buffer");
@@ -98,7 +99,7 @@ std::tuple<Index, Index, Owned<Index, 2>, Owned<Index>, Owned<Index>> split_line
         if (stop > begin) {
             for (Index k = 0; k < n_wanted; k++) spans(k, n_rows) = 0;
             const auto set_field = [&](Index slot, Index span) { spans(slot, n_rows) = span; };
-            if (!is_too_long && split_fields(text.data, begin, stop, slots, set_field) >= 0)
+            if (!is_too_long && split_fields(text.data, begin, stop, slots, separator, set_field) >= 0)
                 numbers[n_rows++] = line;
             else
                 dropped.append(line);
@@ -253,8 +254,9 @@ std::tuple<Owned<Index>, Owned<bool>> read_times(Vector<const Byte> text, Vector
 void bind_text_events(nb::module_& m) {
     m.def("count_lines", &count_lines, "text"_a, Unlocked());
     m.def("measure_lines", &measure_lines, "text"_a, Unlocked());
-    m.def("split_line", &split_line, "line"_a, "slots"_a, "spans"_a, Unlocked());
-    m.def("split_lines", &split_lines, "text"_a, "begin"_a, "line"_a, "slots"_a, "n_wanted"_a, "most"_a, "longest"_a, Unlocked());
+    m.def("split_line", &split_line, "line"_a, "slots"_a, "spans"_a, "separator"_a = Byte{','}, Unlocked());
+    m.def("split_lines", &split_lines, "text"_a, "begin"_a, "line"_a, "slots"_a, "n_wanted"_a, "most"_a, "longest"_a,
+          "separator"_a = Byte{','}, Unlocked());
     m.def("read_numbers", &read_numbers, "text"_a, "spans"_a, Unlocked());
     m.def("read_times", &read_times, "text"_a, "spans"_a, Unlocked());
 }

@@ -4,6 +4,7 @@ from .generated import (
     path as path,
     random_geometric as random_geometric,
     roads as roads,
+    zones as zones,
 )
 from .graph_files import (
     read_matrix_market as read_matrix_market,
@@ -18,6 +19,12 @@ from .maps import (
 from .pickup_files import (
     read_cabspotting as read_cabspotting,
     read_tlc as read_tlc,
+)
+from .sample_files import (
+    SAMPLE_FILES as SAMPLE_FILES,
+    SAMPLE_SIGMA as SAMPLE_SIGMA,
+    draw_sample as draw_sample,
+    write_sample as write_sample,
 )
 from .signals import (
     bernoulli_signal as bernoulli_signal,
@@ -38,6 +45,7 @@ __all__ = [
     "grid",
     "path",
     "random_geometric",
+    "zones",
     "trips",
     "bernoulli_signal",
     "hotspot_counts",

@@ -1,14 +1,19 @@
-"""Generated graphs: a city, a road network of any size, a grid, a path, random geometric. Offline, the same for the same seed."""
+"""Generated graphs: a city, a road network of any size, zones, a grid, a path, random geometric. Offline, the same for the same seed."""
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
-from scipy.spatial import cKDTree
+from scipy.spatial import Voronoi, cKDTree
 
-from hushgraph._validation import checked_count, checked_number, checked_seed
+from hushgraph._geodesy import LocalPlane
+from hushgraph._validation import checked_count, checked_number, checked_seed, choose
 from hushgraph.datasets.city_plan import bent, draw_city
-from hushgraph.graphs import Graph
+from hushgraph.datasets.city_streets import street_names
+from hushgraph.graphs import CRS_MEMBER, Graph, signed_area
 
+_MIDDLE = (-30.0, 40.7)  # longitude and latitude of the generated zones
 _CALIBRATED = 20_000  # larger cities take their area per node from one of this size
 
 
@@ -25,7 +30,7 @@ def city(n_nodes: int = 4000, *, seed: int = 0) -> Graph:
     Returns
     -------
     Graph
-        Unweighted, connected, with planar coordinates in metres.
+        Unweighted, connected, with planar coordinates in metres and generated names of streets.
 
     Examples
     --------
@@ -48,7 +53,7 @@ def city(n_nodes: int = 4000, *, seed: int = 0) -> Graph:
         area /= 1 + 0.7 * miss  # less than the whole correction: the count jumps when a street enters or leaves
     if n_nodes > goal:
         xy, pairs = draw_city(n_nodes, np.sqrt(fitting * n_nodes / np.pi), seed)
-    return Graph.from_edges(pairs, n=len(xy), coords=xy)
+    return Graph.from_edges(pairs, n=len(xy), coords=xy, names=street_names(xy, pairs, seed=seed))
 
 
 def roads(n_nodes: int = 100_000, *, seed: int = 0) -> Graph:
@@ -85,6 +90,51 @@ def roads(n_nodes: int = 100_000, *, seed: int = 0) -> Graph:
     number = np.empty(n_nodes, dtype=np.int32)
     number[order] = np.arange(n_nodes, dtype=np.int32)
     return Graph.from_edges(number[pairs], n=n_nodes, coords=250.0 * xy[order])
+
+
+def zones(n_zones: int = 263, *, crs: Literal["lonlat"] | None = "lonlat", seed: int = 0) -> Graph:
+    """Return the zones of a generated city, numbered from 1 like those of taxi data: small in the middle, with a ragged coast.
+
+    Parameters
+    ----------
+    n_zones : int
+        Number of zones, at least 1.
+    crs : {"lonlat", None}
+        Longitude and latitude, somewhere in the Atlantic; or a plane, in metres.
+    seed : int
+        Seed of the random numbers; the same seed gives the same zones.
+
+    Returns
+    -------
+    Graph
+        Zones with a common border are joined; labels are 1 to n_zones, `outlines` are convex polygons about a kilometre wide.
+
+    Examples
+    --------
+    >>> from hushgraph import datasets
+    >>> graph = datasets.zones(40)
+    >>> graph.n, graph.labels[:3].tolist(), graph.outlines.n_rings
+    (40, [1, 2, 3], 40)
+    """
+    checked_count("n_zones", n_zones, 1)
+    choose("crs", crs, (None, "lonlat"))
+    rng = np.random.default_rng(checked_seed(seed))
+    n_cells = 2 * n_zones + 12  # the outer ones are water
+    sites = rng.normal(0.0, 1.0, (n_cells, 2)) * [1.0, 1.3]
+    for _ in range(6):  # cells become rounder and more even
+        sites = np.array([_center(ring) for ring in _cells(sites)])
+    land = np.argsort(np.hypot(*(sites / [1.0, 1.3]).T), kind="stable")[:n_zones]
+    rings = _cells(sites)
+    land = land[np.lexsort([sites[land, 0], -np.round(sites[land, 1], 1)])]  # numbered from north to south
+    width = np.sqrt(np.mean([signed_area(rings[cell]) for cell in land.tolist()]))
+    corners = [np.round(rings[cell] * (1000 / width), 1) for cell in land.tolist()]  # to 10 cm, as in a file
+    if crs == "lonlat":
+        plane = LocalPlane(*_MIDDLE)
+        corners = [np.round(plane.degrees(ring), 7) for ring in corners]
+    shapes = [{"type": "Polygon", "coordinates": [ring.tolist()]} for ring in corners]
+    features = [{"type": "Feature", "id": k, "geometry": shape} for k, shape in enumerate(shapes, start=1)]
+    plane_member = {} if crs == "lonlat" else {CRS_MEMBER: "planar"}
+    return Graph.from_polygons({"type": "FeatureCollection", **plane_member, "features": features})
 
 
 def grid(rows: int, columns: int) -> Graph:
@@ -170,6 +220,25 @@ def random_geometric(n_nodes: int, *, radius: float | None = None, seed: int = 0
     radius = checked_number("radius", radius, "a finite distance of at least 0 in the unit square", least=0)
     xy = np.random.default_rng(checked_seed(seed)).random((n_nodes, 2))
     return Graph.from_edges(cKDTree(xy).query_pairs(radius, output_type="ndarray"), n=n_nodes, coords=xy)
+
+
+# ---- zones --------------------------------------------------------------------------------------------------------
+
+
+def _cells(sites: np.ndarray) -> list[np.ndarray]:
+    """Return the corners of the Voronoi cell of each site, cut off by a square around all of them, in which the sites are mirrored."""
+    radius = 1.15 * np.abs(sites).max() + 1e-9
+    outer = [sites * sign + shift for sign, shift in (([-1, 1], [2 * radius, 0]), ([-1, 1], [-2 * radius, 0]))]
+    outer += [sites * sign + shift for sign, shift in (([1, -1], [0, 2 * radius]), ([1, -1], [0, -2 * radius]))]
+    diagram = Voronoi(np.concatenate([sites, *outer]))
+    rings = [diagram.vertices[diagram.regions[region]] for region in diagram.point_region[: len(sites)]]
+    return [ring[np.argsort(np.arctan2(*(ring - ring.mean(axis=0)).T[::-1]))] for ring in rings]  # counterclockwise
+
+
+def _center(ring: np.ndarray) -> np.ndarray:
+    following = np.roll(ring, -1, axis=0)
+    cross = ring[:, 0] * following[:, 1] - ring[:, 1] * following[:, 0]
+    return ((ring + following) * cross[:, None]).sum(axis=0) / (3 * cross.sum())
 
 
 # ---- the road network ---------------------------------------------------------------------------------------------

@@ -353,7 +353,8 @@ def _graph_of(path: Path, data: dict[str, np.ndarray], network: Network, weighte
     degrees = "lon" in data
     coords = np.stack([data["lon"], data["lat"]], axis=1) if degrees else data.get("xy")
     crs = "lonlat" if degrees else None
-    table = EdgeTable(edges, int(data["n"]), weights, coords, crs, data.get("osmid"), _attributes(data))
+    table = EdgeTable(edges, int(data["n"]), weights, coords, crs, data.get("osmid"), _attributes(data),
+                      attribution=network.attribution)  # fmt: skip
     return _sized(path, Graph.from_table(table), network)
 
 

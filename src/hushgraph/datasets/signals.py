@@ -11,10 +11,11 @@ import numpy as np
 from scipy.sparse import csgraph
 from scipy.spatial import cKDTree
 
+from hushgraph._deprecation import renamed
 from hushgraph._errors import InputError
 from hushgraph._geodesy import planar_coords
-from hushgraph._validation import LARGEST, checked_count, checked_number, checked_seed, is_count, renamed, shown
-from hushgraph.graphs import Graph, checked_graph
+from hushgraph._validation import LARGEST, checked_count, checked_number, checked_seed, is_count, shown
+from hushgraph.graphs import Graph, as_graph
 
 
 @renamed(rng="seed")
@@ -49,7 +50,8 @@ def bernoulli_signal(graph: Graph, p: float = 0.001, k: int = 4, seed: int | np.
     p = checked_number("p", p, "a probability strictly between 0 and 1", above=0, below=1)
     k = checked_count("k", k, 0, note=" (how often W is applied)")
     rng = seed if isinstance(seed, np.random.Generator) else np.random.default_rng(checked_seed(seed))
-    signal = (rng.random(checked_graph(graph).n) < p).astype(float)
+    graph = as_graph(graph)
+    signal = (rng.random(graph.n) < p).astype(float)
     for step in range(k):
         signal = graph.adjacency @ signal
         if signal.max(initial=0.0) > LARGEST:
@@ -88,7 +90,7 @@ def hotspot_counts(graph: Graph, *, total: float = 15_000, n_hotspots: int = 12,
     >>> bool((counts >= 0).all() and (counts == counts.round()).all())
     True
     """
-    checked_graph(graph)
+    graph = as_graph(graph)
     if graph.coords is None:
         text = "hotspot_counts needs the places of the nodes; this graph has no coords, so build it with coords="
         raise InputError.about(argument="graph", verb="have", expected="coords", hint="build it with coords=", text=text)
@@ -130,7 +132,7 @@ def smooth_signal(graph: Graph, *, seed: int = 0) -> np.ndarray:
     True
     """
     rng = np.random.default_rng(checked_seed(seed))
-    checked_graph(graph)
+    graph = as_graph(graph)
     signal = (
         _heat_flow(graph, rng.normal(size=graph.n)) if graph.coords is None else _waves(_unit_coords(graph.coords, graph.crs), rng)
     )
@@ -165,7 +167,8 @@ def piecewise_constant_signal(graph: Graph, *, n_pieces: int = 8, seed: int = 0)
     >>> sorted(set(piecewise_constant_signal(datasets.grid(20, 20), n_pieces=3).tolist()))
     [0.0, 1.0, 2.0]
     """
-    if not is_count(n_pieces, 1, max(checked_graph(graph).n, 1)):
+    graph = as_graph(graph)
+    if not is_count(n_pieces, 1, max(graph.n, 1)):
         expected = f"an integer from 1 to the number of nodes, {graph.n}"
         raise InputError.about(argument="n_pieces", expected=expected, got=shown(n_pieces))
     rng = np.random.default_rng(checked_seed(seed))

@@ -9,7 +9,7 @@ from hushgraph._errors import InputError
 from hushgraph._geodesy import LocalPlane, planar_coords
 from hushgraph._validation import checked_count, checked_seed, checked_time
 from hushgraph.datasets.signals import hotspot_counts
-from hushgraph.graphs import Graph, checked_graph
+from hushgraph.graphs import Graph, ZoneFinder, as_graph, node_names
 
 _PEAKS = ((0.34, 8.3, 1.1), (0.41, 17.8, 1.7))  # share, hour and spread of the two rush hours; the rest is even
 _HABITS = np.array([[0.68, 0.10, 0.22], [0.15, 0.35, 0.50], [0.12, 0.50, 0.38]])  # from home, work, elsewhere; by part of the day
@@ -38,7 +38,8 @@ def trips(graph: Graph, *, n_people: int = 20_000, day: str = "2026-03-02", seed
     -------
     dict of arrays
         "person": text ids like "p041273", empty where missing; "x" and "y", or "lon" and "lat" for graphs in degrees: about 15 m
-        from a junction, less where junctions are closer than 45 m; "time": datetime64[s].
+        from a junction, less where junctions are closer than 45 m; "time": datetime64[s]. For a graph of zones also "zone": the label of
+        the zone that contains the place, as text, empty outside all zones.
 
     Examples
     --------
@@ -50,7 +51,8 @@ def trips(graph: Graph, *, n_people: int = 20_000, day: str = "2026-03-02", seed
     >>> bool((events["time"] < np.datetime64("2026-03-03")).all())
     True
     """
-    coords = checked_graph(graph).coords
+    graph = as_graph(graph)
+    coords = graph.coords
     if coords is None or coords.shape[1] != 2 or not graph.n:
         text = "trips needs a graph with two coordinates per node; build it with coords="
         raise InputError.about(
@@ -70,7 +72,15 @@ def trips(graph: Graph, *, n_people: int = 20_000, day: str = "2026-03-02", seed
         place = np.stack([(place[:, 0] + 180) % 360 - 180, np.clip(place[:, 1], -90, 90)], axis=1)
     names = ("lon", "lat") if graph.crs == "lonlat" else ("x", "y")
     ids = _ids(n_people, rng)[np.where(rng.random(len(person)) < _NO_ID, n_people, person)]
-    return {"person": ids, names[0]: place[:, 0], names[1]: place[:, 1], "time": start + seconds.astype("timedelta64[s]")}
+    events = {"person": ids, names[0]: place[:, 0], names[1]: place[:, 1], "time": start + seconds.astype("timedelta64[s]")}
+    return events if graph.outlines is None else {**events, "zone": _zones_of(graph, place)}
+
+
+def _zones_of(graph: Graph, place: np.ndarray) -> np.ndarray:
+    """Return the labels of the zones that contain places, as text."""
+    assert graph.outlines is not None
+    names = np.array([*map(str, node_names(graph)), ""])
+    return names[ZoneFinder(graph.outlines).find(place)]
 
 
 def _seconds_of_day(n: int, rng: np.random.Generator) -> np.ndarray:

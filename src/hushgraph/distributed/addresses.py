@@ -3,39 +3,34 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 import numpy as np
 
-from hushgraph._errors import InputError, InputTypeError, MissingPackageError, NoFileError
+from hushgraph._errors import InputError, InputTypeError, NoFileError
 from hushgraph._extras import extra
 from hushgraph._validation import shown
+from hushgraph.distributed.object_store import PatientFile, content_tag, file_system_of, is_local, patiently
 
+T = TypeVar("T")
 BUFFER = 2**20  # bytes of a column read at a time, of local files
 EDGES, VALUES = "with the columns source and target", "with the columns node and value, or all values in one .npy file"
-
-
-def file_system_of(path: str) -> tuple[Any, str]:
-    """Return the fsspec file system of a path or an address, and the path inside that file system."""
-    core, kind = extra("fsspec.core", name="dask", purpose="files of a distributed run"), path.partition("://")[0]
-    try:
-        return core.url_to_fs(path)
-    except ImportError as error:
-        msg = f"files at {kind}:// need a package that is not installed; install the fsspec package for it, such as s3fs for s3://"
-        raise MissingPackageError(msg) from error
-    except ValueError as error:
-        if "rotocol not known" not in str(error):
-            raise
-        msg = f"an address must begin with a protocol that fsspec knows, such as s3:// or file://; got {kind}://; correct it, or give a path"
-        raise InputError(msg) from error
 
 
 def open_file(path: str) -> Any:
     """Open the file at a path or an address for reading bytes."""
     system, place = file_system_of(path)
-    return system.open(place, "rb")
+    if is_local(system):
+        return system.open(place, "rb")
+    return PatientFile(patiently(lambda: system.open(place, "rb"), path), path)
+
+
+def _asked(system: Any, action: Callable[[], T], address: str) -> T:
+    """Return what a request returns; an object store is asked again where it fails for a while."""
+    return action() if is_local(system) else patiently(action, address)
 
 
 def absolute_address(path: str | Path) -> str:
@@ -62,8 +57,12 @@ def list_files(source: Any, signal: str | None = None) -> list[str]:
         raise InputTypeError(msg)
     system, path = file_system_of(str(source))
     system.invalidate_cache()  # files may have changed since they were listed
-    prefix = "" if "file" in np.atleast_1d(system.protocol) else f"{np.atleast_1d(system.protocol)[0]}://"
-    names = system.glob(f"{path.rstrip('/')}/*.parquet") if system.isdir(path) else system.glob(path)
+    prefix = "" if is_local(system) else f"{np.atleast_1d(system.protocol)[0]}://"
+
+    def listed() -> list[str]:
+        return system.glob(f"{path.rstrip('/')}/*.parquet") if system.isdir(path) else system.glob(path)
+
+    names = _asked(system, listed, str(source))
     if not names and signal is not None:
         raise no_values_error(source, signal)
     if not names:
@@ -88,11 +87,8 @@ def _natural_order(name: str) -> tuple[list[str | int], str]:
 def file_identity(path: str) -> list[Any]:
     """Return the address of a file, its size, and its tag or the time of its last change: a replaced file has another identity."""
     system, place = file_system_of(path)
-    info = system.info(place)
-    changed = next(
-        (info[key] for key in ("ETag", "etag", "mtime", "LastModified", "last_modified", "created") if key in info), None
-    )
-    return [path, info.get("size"), str(changed)]
+    info = _asked(system, lambda: system.info(place), path)
+    return [path, info.get("size"), content_tag(info)]
 
 
 # ---- parquet -----------------------------------------------------------------------------------------------------------

@@ -7,7 +7,6 @@ edges given twice merged as in `Graph.from_edges`. Neighbors keep their numbers 
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,11 +14,11 @@ import numpy as np
 from hushgraph._errors import InputError, Sentence
 from hushgraph.core import _loops
 from hushgraph.distributed.edges import EdgeColumns, Piece, read_batches
-from hushgraph.distributed.store import Output, part_folder, pieces, read_array
+from hushgraph.distributed.store import Output, Place, part_folder, pieces, read_array
 from hushgraph.graphs import MERGING, checked_weights
 
 
-def sort_piece(work: Path, k: int, piece: Piece, columns: EdgeColumns, n: int, parts: int) -> dict[str, Any]:
+def sort_piece(work: Place, k: int, piece: Piece, columns: EdgeColumns, n: int, parts: int) -> dict[str, Any]:
     """Write both directions of the edges of one piece, sorted by the partition of their row."""
     out, rows = Output(work / "pieces" / f"{k:06d}", "sorted"), list(piece[1:3])
     if (finished := out.read_facts()) is not None and finished.get("rows") == rows:
@@ -51,7 +50,7 @@ def _read_edges(piece: Piece, columns: EdgeColumns, n: int) -> tuple[np.ndarray,
     return pairs[:size], weights[:size]
 
 
-def build_rows(work: Path, part: int, n_pieces: int, weighted: bool, merging: str) -> dict[str, Any]:
+def build_rows(work: Place, part: int, n_pieces: int, weighted: bool, merging: str) -> dict[str, Any]:
     """Write the rows of one partition."""
     out = Output(part_folder(work, part), "rows")
     if (finished := out.read_facts()) is not None:
@@ -98,7 +97,7 @@ def write_part_rows(
     )
 
 
-def owned_nodes(work: Path, part: int) -> np.ndarray:
+def owned_nodes(work: Place, part: int) -> np.ndarray:
     """Return the nodes of a partition, ascending."""
     owner = read_array(work / "owner.npy", whole=False)
     return np.concatenate(
@@ -120,7 +119,7 @@ def row_sums(starts: np.ndarray, data: np.ndarray | None) -> np.ndarray:
     return sums
 
 
-def _gather(work: Path, part: int, n_pieces: int, weighted: bool) -> tuple[np.ndarray, np.ndarray]:
+def _gather(work: Place, part: int, n_pieces: int, weighted: bool) -> tuple[np.ndarray, np.ndarray]:
     """Return the entries of the rows of a partition from all pieces, in the order of the edge files."""
     ends, weights = [np.empty((0, 2), np.int32)], [np.empty(0)]
     for k in range(n_pieces):

@@ -5,7 +5,6 @@ The group `constant` of candidates has a column for each large component, and on
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,11 +12,11 @@ from scipy import sparse
 from scipy.sparse import csgraph
 
 from hushgraph.distributed.ghosts import RowFiles
-from hushgraph.distributed.store import Output, part_folder, read_array, write_array
-from hushgraph.estimators import LARGE_COMPONENT, MOST_CONSTANTS
+from hushgraph.distributed.store import Output, Place, part_folder, read_array, write_array
+from hushgraph.graphs import LARGE_COMPONENT, MOST_CONSTANTS
 
 
-def label_components(work: Path, part: int) -> dict[str, Any]:
+def label_components(work: Place, part: int) -> dict[str, Any]:
     """Write the components of the owned nodes by paths inside the partition, and their neighbors in other partitions."""
     out = Output(part_folder(work, part), "labels")
     if (finished := out.read_facts()) is not None:
@@ -39,7 +38,7 @@ def label_components(work: Path, part: int) -> dict[str, Any]:
     return out.mark_done({"count": int(count)})
 
 
-def join_components(work: Path, parts: int, counts: list[int]) -> list[int]:
+def join_components(work: Place, parts: int, counts: list[int]) -> list[int]:
     """Join the components of all partitions, write the group of each into the folder of its partition, and return the groups' columns.
 
     A group is a large component, or all small ones together, which come last.
@@ -79,6 +78,6 @@ def _columns(sizes: np.ndarray, first: np.ndarray) -> tuple[np.ndarray, np.ndarr
     return group, columns if len(large) < len(sizes) else columns[:-1]
 
 
-def component_groups(work: Path, part: int) -> np.ndarray:
+def component_groups(work: Place, part: int) -> np.ndarray:
     """Return the group of each owned node."""
     return read_array(part_folder(work, part) / "groups.npy")[Output(part_folder(work, part), "labels").load("labels")]

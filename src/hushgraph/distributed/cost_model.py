@@ -15,7 +15,7 @@ from hushgraph._validation import as_number, shown
 from hushgraph.estimators import METHODS, N_OTHER_FILTERS, PROBES_AT_ONCE, distributed_methods
 from hushgraph.wavelets import default_probes
 
-DistributedMethod = Literal["sgwt_sure", "sgwt_scaled", "let", "auto"]  # DISTRIBUTED, for type checkers
+DistributedMethod = Literal["auto", "let", "counts", "sgwt_sure", "sgwt_scaled"]  # DISTRIBUTED, for type checkers
 DISTRIBUTED = distributed_methods()
 COMBINED = tuple(
     name for name in DISTRIBUTED if METHODS[name].family == "combined"
@@ -120,9 +120,14 @@ class Shape:
         return self.layout + 4 * 8 + (4.7 + groups) * 8 * self.n_filters + 8 * (self.probes - 1)
 
     @property
+    def count(self) -> float:
+        """Bytes per row of the features of `counts`: features and gains twice, and edges in three orders."""
+        return self.layout + 8 * 21 * 5 + 3 * 12 * self.entries + 100 if self.method in ("counts", "auto") else 0.0
+
+    @property
     def per_row(self) -> float:
         """Bytes per row of the largest task."""
-        return max(self.draw, self.forward, self.inverse, self.grow, self.combine)
+        return max(self.draw, self.forward, self.inverse, self.grow, self.combine, self.count)
 
     @property
     def prepared(self) -> tuple[float, float]:
@@ -132,12 +137,17 @@ class Shape:
 
     @property
     def disk(self) -> float:
-        """Bytes per owned node of a run: coefficients, probes and noise levels, or all filters and candidates."""
+        """Bytes per owned node of a run: coefficients, probes and noise levels, or all filters and candidates.
+
+        `auto` also has signal and probes without means and through its fitted filter, and the columns of its second stage.
+        """
         if self.n_filters:
-            return 8 * (3 + 2 * self.n_filters + 6 * self.n_scales + 9 + 4)
+            more = 20 + 2 * self.n_scales if self.method == "auto" else 0
+            return 8 * (3 + 2 * self.n_filters + 6 * self.n_scales + 9 + 4 + more)
         return 8 * (3 + (2 + self.scaled) * self.n_scales + 6 * self.scaled)
 
 
+FILTER_DEGREE = 256  # of a fitted filter, the lowest that is tried on large graphs
 START = 0.8  # CPU seconds of the imports of a process
 
 
@@ -168,6 +178,10 @@ class Cost:
         if shape.n_filters:
             work = transforms * (step + 0.35 * shape.n_filters) * self.degree + 2 * shape.n_scales * (step + 0.35) * self.degree
             work += shape.probes * (step + mixed) * self.degree + 150 * shape.n_filters
+        if (
+            shape.method == "auto"
+        ):  # signal and two probes for the spectrum, signal and a probe through the filter; the second stage
+            work += 5 * (step + 0.5) * FILTER_DEGREE + 6 * (step + mixed) * self.degree
         return 1e-9 * self.rows * work
 
 

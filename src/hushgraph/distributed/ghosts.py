@@ -7,10 +7,9 @@ rim of the zone are cut short: their values are wrong, and never reach an owned 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,11 +18,12 @@ from scipy import sparse
 from hushgraph._errors import InputError, Sentence
 from hushgraph.core import Layout, _loops, count_units, prepare, unit_above
 from hushgraph.distributed.adjacency_rows import row_sums
-from hushgraph.distributed.store import Output, part_folder, read_array
+from hushgraph.distributed.store import Output, Place, part_folder, read_array
 from hushgraph.graphs import Cache, Graph, LaplacianKind, largest_eigenvalue, signless_quotients
 
 TOLERANCE = 1e-3  # of the largest eigenvalue, as in `Graph.spectrum`
 SHORT = 0.2  # hops over the cube root of a partition; fewer hops to too many ghosts mean a small world, even in three dimensions
+OPEN_BYTES = 2**21  # of mapped files that a partition keeps open
 SMALL_WORLD = "distances in this graph are too short for partitions (a small world, such as a scale-free or random graph, or nodes in a bad order)"
 
 
@@ -85,7 +85,7 @@ class GhostRows(PartRows):
 class RowFiles:
     """The rows of all partitions; the files of a partition are opened when its rows are first needed."""
 
-    def __init__(self, work: Path) -> None:
+    def __init__(self, work: Place) -> None:
         self.work, self.owner = work, read_array(work / "owner.npy", whole=False)
         self._open: dict[int, PartRows] = {}
 
@@ -132,7 +132,7 @@ def advice(*, has_places: bool) -> str:
     return Sentence(text, "" if has_places else Sentence("give {coords=}, "))
 
 
-def grow_zone(work: Path, part: int, zone: ZoneSettings) -> dict[str, Any]:
+def grow_zone(work: Place, part: int, zone: ZoneSettings) -> dict[str, Any]:
     """Write a partition with its ghosts, gathered hop by hop, as a graph of its own; return its facts, also of the spectrum."""
     out = Output(part_folder(work, part), "zone")
     if (finished := out.read_facts()) is not None:
@@ -284,11 +284,12 @@ class Part(Graph):
     first needed: most tasks need the layout of the compiled loops and not the adjacency matrix.
     """
 
-    def __init__(self, work: Path, part: int) -> None:
+    def __init__(self, work: Place, part: int) -> None:
         """Refer to the files of a partition; nothing is read yet. The checks of `Graph` are not repeated: `grow_zone` wrote these files."""
         for name, value in (("coords", None), ("crs", None), ("labels", None), ("cache", Cache())):
             object.__setattr__(self, name, value)
         self.work, self.part = work, part
+        self._open: dict[tuple[str, str, str], np.ndarray] = {}
         self.files = Output(part_folder(work, part), "zone")
 
     @cached_property
@@ -300,6 +301,22 @@ class Part(Graph):
     def owned(self) -> np.ndarray:
         """Local numbers of the owned nodes."""
         return self.files.load("own")
+
+    @cached_property
+    def owned_places(self) -> slice | np.ndarray:
+        """The local numbers of the owned nodes as an index: a slice where they follow each other."""
+        first, count = (int(self.owned[0]), len(self.owned)) if len(self.owned) else (0, 0)
+        follow = count == 0 or (int(self.owned[-1]) - first == count - 1)  # they ascend
+        return slice(first, first + count) if follow else self.owned.astype(np.intp)
+
+    def owned_rows(self, rows: np.ndarray) -> Iterator[np.ndarray]:
+        """Yield the values of owned nodes, row by row; a row is valid until the next one."""
+        places = self.owned_places
+        if isinstance(places, slice):
+            yield from (row[places] for row in rows)
+            return
+        buffer = np.empty(len(places), rows.dtype)
+        yield from (np.take(row, places, out=buffer, mode="clip") for row in rows)
 
     @property
     def n(self) -> int:
@@ -330,16 +347,26 @@ class Part(Graph):
             return self.files.load("degrees")
         return np.diff(self.adjacency.indptr).astype(np.float64)
 
-    def fill(self, target: np.ndarray, folder_of: Callable[[int], Path], stage: str, name: str, row: int = 0) -> np.ndarray:
+    def fill(self, target: np.ndarray, folder_of: Callable[[int], Place], stage: str, name: str, row: int = 0) -> np.ndarray:
         """Fill the rows (k, n) of owned nodes and ghosts from the files (rows, owned) of their partitions, from that row on."""
         sources, starts, places, ghosts = self._sources
-        owned_rows, *others = (Output(folder_of(int(part)), stage).load(name, whole=False) for part in (self.part, *sources))
+        owned_rows, *others = (self._mapped(folder_of(int(part)), stage, name) for part in (self.part, *sources))
         for j in range(len(target)):
-            target[j, self.owned] = owned_rows[row + j]
+            target[j, self.owned_places] = owned_rows[row + j]
             for k, other in enumerate(others):
                 source = slice(starts[k], starts[k + 1])
                 target[j, ghosts[source]] = other[row + j][places[source]]
         return target
+
+    def _mapped(self, folder: Place, stage: str, name: str) -> np.ndarray:
+        """Return a mapped array of a stage. Small ones stay open, for tasks that fill many rows; the pages of large ones would count as memory."""
+        key = str(folder), stage, name
+        if key in self._open:
+            return self._open[key]
+        rows = Output(folder, stage).load(name, whole=False)
+        if rows.nbytes + sum(other.nbytes for other in self._open.values()) <= OPEN_BYTES:
+            self._open[key] = rows
+        return rows
 
     @cached_property
     def _sources(self) -> tuple[np.ndarray, ...]:

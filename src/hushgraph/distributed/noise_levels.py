@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 
 from hushgraph.core import count_units, sum_of_units, unit_above
 from hushgraph.distributed import wavelet_tasks
 from hushgraph.distributed.runner import Runner
-from hushgraph.distributed.store import pieces, read_array, sum_arrays
+from hushgraph.distributed.store import Place, pieces, read_array, sum_arrays
 from hushgraph.distributed.wavelet_tasks import Run
 from hushgraph.wavelets import fit_of_products, n_columns
 
@@ -39,7 +37,7 @@ def _mean_variance(run: Run) -> float:
     return _sum_of_powers(run.sigma_file, 2) / n or 1.0
 
 
-def _sum_of_powers(path: Path, power: int) -> float:
+def _sum_of_powers(path: Place, power: int) -> float:
     """Return the sum of the powers of the values in a file, added in whole units: the same in any order."""
     mapped = read_array(path, whole=False)
     largest = max(float((mapped[nodes].astype(np.float64) ** power).max()) for nodes in pieces(len(mapped)))

@@ -7,7 +7,6 @@ with equal coordinates those with lower numbers come first.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Literal, get_args
 
 import numpy as np
@@ -15,7 +14,7 @@ import numpy as np
 from hushgraph._errors import InputError, Sentence
 from hushgraph._validation import choose
 from hushgraph.core import _loops
-from hushgraph.distributed.store import pieces, write_rows
+from hushgraph.distributed.store import Place, pieces, write_rows
 from hushgraph.graphs import Graph
 
 By = Literal["coordinates", "ordering", "rcm"]
@@ -25,7 +24,7 @@ SAMPLE = 2**20  # nodes whose coordinates decide the boxes
 WIDE = 65_536  # partitions that 16 bits can number
 
 
-def write_owners(path: Path, n: int, parts: int, owners_of: Owners) -> None:
+def write_owners(path: Place, n: int, parts: int, owners_of: Owners) -> None:
     """Write the partition of each node, piece by piece."""
     write_rows(path, (n,), owner_dtype(parts), (owners_of(nodes) for nodes in pieces(n)), safe=True)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hushgraph._validation import checked_count, checked_number, choose
-from hushgraph.distributed.cost_model import BASE, DISTRIBUTED, START, Cost, Shape, partitions_for, task_memory
+from hushgraph.distributed.cost_model import BASE, DISTRIBUTED, FILTER_DEGREE, START, Cost, Shape, partitions_for, task_memory
 from hushgraph.distributed.denoising import stages_of
 from hushgraph.distributed.ghost_estimate import Sample
 from hushgraph.distributed.partitioning import By
@@ -127,7 +127,7 @@ def plan(
         Bytes that one task may take, such as "3GB"; by default those of the smallest worker.
     degree : int
         Degree of the polynomials: the ghost zone is as deep.
-    method : {"sgwt_sure", "sgwt_scaled", "let", "auto"}
+    method : {"auto", "let", "counts", "sgwt_sure", "sgwt_scaled"}
         The method of the run.
     n_scales : int, optional
         Number of scales; by default it is estimated from the degrees.
@@ -181,9 +181,15 @@ def plan(
     seconds = cpu * -(-parts // busy) / parts + START * starts * min(processes, 2)
     return Plan(
         n, n_edges, parts, str(ghosts.by), depth, ghosts.growth, shape.n_scales, BASE + ghosts.largest * shape.per_row,
-        _disk(n, ghosts.growth * n, shape), n_pieces + parts * (2 + len(stages_of(method))), cpu + START * starts * processes, seconds,
+        _disk(n, ghosts.growth * n, shape), n_pieces + parts * _n_stages(method, depth, parts), cpu + START * starts * processes, seconds,
         workers, ghosts.counted, cap,
     )  # fmt: skip
+
+
+def _n_stages(method: str, depth: int, parts: int) -> int:
+    """Return the number of tasks of a partition; a fitted filter takes two stages of several rounds each, here those of its lowest degree."""
+    rounds = -(-FILTER_DEGREE // depth) if method == "auto" and parts > 1 else 1
+    return 2 + len(stages_of(method)) + 2 * (rounds - 1)
 
 
 def _disk(n: int, rows: float, shape: Shape) -> float:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
-from dataclasses import asdict, dataclass, replace
-from pathlib import Path
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
 
 from hushgraph._errors import InputError, Sentence
-from hushgraph._progress import Watcher, checked_watcher, reached, watching
+from hushgraph._progress import Progress, reached, watching
 from hushgraph._validation import checked_count, checked_number, choose
 from hushgraph.core import sum_of_units, unit_above
 from hushgraph.distributed.adjacency_rows import build_rows, sort_piece, write_part_rows
@@ -26,15 +24,18 @@ from hushgraph.distributed.spectrum import spectrum_of
 from hushgraph.distributed.store import (
     VERSION,
     Output,
+    Place,
     file_hash,
     folder_lock,
     is_draft,
-    local_folder,
+    is_lock,
     part_folder,
     read_array,
     read_json,
     read_manifest,
     remove_drafts,
+    remove_tree,
+    work_folder,
     write_array,
     write_json,
 )
@@ -55,7 +56,7 @@ class Prepared:
 
     Parameters
     ----------
-    folder : Path
+    folder : Path or StoredPath
         The work folder, for `denoise`.
     n : int
         Number of nodes.
@@ -81,7 +82,7 @@ class Prepared:
         Address of the Dask dashboard.
     """
 
-    folder: Path
+    folder: Place
     n: int
     n_edges: int
     partitions: int
@@ -97,7 +98,7 @@ class Prepared:
 
 def prepare(
     edges: Any,
-    workdir: str | Path,
+    workdir: str | Place,
     *,
     n: int | None = None,
     coords: Coords = None,
@@ -116,7 +117,7 @@ def prepare(
     duplicates: Duplicates = "error",
     most_ghosts: float | None = None,
     client: Any = None,
-    progress: Watcher | None = None,
+    progress: Progress = None,
 ) -> Prepared:
     """Cut a graph into partitions with ghost zones, in files; the same call continues the work of one that was killed.
 
@@ -125,8 +126,8 @@ def prepare(
     edges : Graph, (m, 2) array, sparse matrix, or str, Path or list of them
         A graph in memory, its edges as pairs of node numbers, or its adjacency matrix; or parquet files with columns source and target (node
         numbers from 0) and possibly weight: a file, a pattern, a folder, or an address that fsspec knows.
-    workdir : str or Path
-        The folder for all files: a new or empty one that every worker sees.
+    workdir : str, Path or StoredPath
+        The folder for all files: a new or empty one that every worker sees, or an address in an object store, such as s3://bucket/folder.
     n : int, optional
         Number of nodes, where the last ones have no edges.
     coords : (n, 2) or (n, 3) array, or a .npy file, optional
@@ -137,8 +138,8 @@ def prepare(
         Boxes of coordinates, ranges of node numbers, or (a graph in memory) ranges of the reverse Cuthill-McKee order.
     memory : str or float, optional
         Bytes that one task may take, such as "3GB"; by default those of the smallest worker.
-    method : {"sgwt_sure", "sgwt_scaled", "let", "auto"}
-        The method whose tasks must fit into the memory; "let" and "auto" take several times as much as the others.
+    method : {"auto", "let", "counts", "sgwt_sure", "sgwt_scaled"}
+        The method whose tasks must fit into the memory; "let", "auto" and "counts" take several times as much as the others.
     degree : int
         Degree of the polynomials: the ghost zones are as deep.
     damping : {"jackson", None}
@@ -161,8 +162,8 @@ def prepare(
         Ghosts per owned node above which the graph is refused; by default 3, or three quarters of all other nodes.
     client : distributed.Client, optional
         The client whose workers run the tasks; None: this process runs them one after the other.
-    progress : callable, optional
-        Called with the share of the work that is done, from 0 to 1, and the name of the stage.
+    progress : True or callable, optional
+        True shows a bar, on a terminal or in a notebook. A function is called with the share of the work that is done, from 0 to 1, and the name of the stage.
 
     Returns
     -------
@@ -192,8 +193,8 @@ def prepare(
         choose("laplacian", laplacian, ("combinatorial", "normalized")), str(weight), choose("duplicates", duplicates, get_args(Duplicates)),
         None if most_ghosts is None else checked_number("most_ghosts", most_ghosts, "a number above 0", above=0),
     )  # fmt: skip
-    with watching(checked_watcher(progress)):
-        work, cap = local_folder(workdir), task_memory(memory, client)
+    with watching(progress):
+        work, cap = work_folder(workdir), task_memory(memory, client)
         job = _Job.of(open_source(edges, weight, n, coords, purpose="prepare"), work, partitions, by, cap, settings, method)
         if (result := job.read_result()) is None:
             job.refuse_small_world()
@@ -212,7 +213,7 @@ def _run_stages(job: _Job, runner: Runner) -> Prepared:
     try:
         source = job.source
         rows = _rows_of_graph(job, source) if isinstance(source, GraphSource) else _rows_of_files(job, source, runner)
-        zone = _zone_settings(rows, job)
+        zone = zone_settings(rows, job.settings, job.most_ghosts)
         zones = runner.run("zones", grow_zone, [(job.root, part, zone) for part in range(job.parts)])
         prepared = _write_manifest(job, rows, zones, zone, runner)
     except ValueError:
@@ -222,14 +223,14 @@ def _run_stages(job: _Job, runner: Runner) -> Prepared:
     return prepared
 
 
-def _folders(job: _Job) -> list[Path]:
+def _folders(job: _Job) -> list[Place]:
     """Return the folders that tasks write to."""
     return [job.work, job.root, *job.root.glob("parts/*"), *job.root.glob("pieces/*")]
 
 
-def read_prepared(workdir: str | Path) -> Prepared:
+def read_prepared(workdir: str | Place) -> Prepared:
     """Return the facts of a prepared folder."""
-    work, manifest = local_folder(workdir), read_manifest(workdir)
+    work, manifest = work_folder(workdir), read_manifest(workdir)
     names = ("n", "n_edges", "partitions", "growth", "n_scales", "lambda_max", "lambda_upper", "lambda_max_from", "timings")
     return Prepared(folder=work, notes=tuple(manifest["notes"]), **{name: manifest[name] for name in names})
 
@@ -259,7 +260,7 @@ class _Settings:
 class _Job:
     """One call of `prepare`; `stated` is all that its result depends on."""
 
-    work: Path
+    work: Place
     source: Source
     parts: int
     by: By
@@ -272,7 +273,7 @@ class _Job:
     def of(
         cls,
         source: Source,
-        work: Path,
+        work: Place,
         partitions: int | None,
         by: By | None,
         memory: float | None,
@@ -294,7 +295,7 @@ class _Job:
         return cls(work, source, parts, by, settings, memory, owners, stated)
 
     @property
-    def root(self) -> Path:
+    def root(self) -> Place:
         """The folder of the graph, named by all that it depends on: tasks of another preparation that still run write to another one."""
         facts = {name: value for name, value in self.stated.items() if name != "most_ghosts"}
         return self.work / f"graph-{hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]}"
@@ -319,21 +320,23 @@ class _Job:
         changed = _differences(self.work, self.stated)
         if changed is None or changed:
             write_json(self.work / BEGUN, self.stated)
-        for other in set(self.work.glob("graph-*")) - {self.root}:  # of a preparation that was refused
-            shutil.rmtree(other, ignore_errors=True)
+        others: list[Place] = [*self.work.glob("graph-*")]
+        for other in others:
+            if other != self.root:  # of a preparation that was refused
+                remove_tree(other)
         if not (self.root / "owner.npy").exists():
             write_owners(self.root / "owner.npy", self.source.n, self.parts, self.owners)
         (self.work / REFUSED).unlink(missing_ok=True)
 
 
-def _differences(work: Path, stated: dict[str, Any]) -> list[str] | None:
+def _differences(work: Place, stated: dict[str, Any]) -> list[str] | None:
     """Return what differs from a refused preparation that was begun in the folder; None if nothing was begun there.
 
     A folder with another preparation that was not refused raises an error: two preparations are never mixed.
     """
     begun = read_json(work / BEGUN)
     if begun is None:
-        if work.exists() and any(path.name != "lock" and not is_draft(path) for path in work.iterdir()):
+        if work.exists() and any(not is_lock(path) and not is_draft(path) for path in work.iterdir()):
             msg = "{workdir} must be a new or empty folder, or one that {prepare()} began; {} holds other files"
             raise InputError(Sentence(msg, work))
         return None
@@ -374,16 +377,15 @@ def _rows_of_files(job: _Job, source: FileSource, runner: Runner) -> list[dict[s
     return rows
 
 
-def _zone_settings(rows: list[dict[str, Any]], job: _Job) -> ZoneSettings:
+def zone_settings(rows: list[dict[str, Any]], settings: _Settings, most_ghosts: float) -> ZoneSettings:
     """Return the settings of the ghost zones, from the facts of all partitions."""
-    settings = job.settings
     lightest, heaviest = min(row["lightest"] for row in rows), max(row["heaviest"] for row in rows)
     least, most = min(row["least_degree"] for row in rows), max(row["most_degree"] for row in rows)
     normalized = settings.laplacian == "normalized"
     uniform = lightest >= heaviest and (not normalized or least >= most)
     unweighted = lightest >= 1.0 >= heaviest
     enough = last_step_below(2 * most, settings.base) if unweighted and not normalized else np.inf
-    return ZoneSettings(settings.depth, job.most_ghosts, uniform, normalized, most, enough)
+    return ZoneSettings(settings.depth, most_ghosts, uniform, normalized, most, enough)
 
 
 def most_ghosts_of(parts: int, asked: float | None = None) -> float:
@@ -400,8 +402,27 @@ def _write_manifest(
     job: _Job, rows: list[dict[str, Any]], zones: list[dict[str, Any]], zone: ZoneSettings, runner: Runner
 ) -> Prepared:
     """Write the frame and the manifest, from the facts of all rows and zones."""
-    n = job.source.n
-    settings, entries = job.settings, sum(row["entries"] for row in rows)
+    n, settings, facts = job.source.n, job.settings, write_frame(job.root, job.source.n, job.settings, rows, zones, zone)
+    fingerprint, entries = sum(row["fingerprint"] for row in rows) % 2**64, 2 * facts["n_edges"]
+    if facts["linked"] < MANY_LINKED * n:
+        facts["notes"].append(f"{n - facts['linked']:,} of {n:,} nodes have no edges; if node numbers have gaps, renumber them")
+    manifest = {
+        **json.loads(json.dumps(asdict(settings))), **facts,
+        "version": VERSION, "folder": job.root.name, "partitions": job.parts, "by": job.by,
+        "graph_hash": f"{n}-{entries}-{fingerprint:016x}",
+        "signal_hash": job.source.graph.hash if isinstance(job.source, GraphSource) else None,
+        "partition_hash": file_hash(job.root / "owner.npy"), "memory": job.memory, "timings": runner.timings,
+    }  # fmt: skip
+    for folder in (job.root, job.work):  # the first is read by tasks; the second says that the folder is prepared
+        write_json(folder / "manifest.json", manifest)
+    return replace(read_prepared(job.work), dashboard=runner.dashboard)
+
+
+def write_frame(
+    root: Place, n: int, settings: _Settings, rows: list[dict[str, Any]], zones: list[dict[str, Any]], zone: ZoneSettings
+) -> dict[str, Any]:
+    """Write the frame into the folder of a graph; return facts of the graph, its spectrum and its zones for the manifest, with notes."""
+    entries = sum(row["entries"] for row in rows)
     lightest, heaviest = min(row["lightest"] for row in rows), max(row["heaviest"] for row in rows)
     unweighted = lightest >= 1.0 >= heaviest
     unit = unit_above(zone.most_degree)
@@ -409,25 +430,20 @@ def _write_manifest(
     total = sum_of_units(high, low, unit)
     scaling = 1.0 if unweighted or zone.normalized else unit_of(total, n)
     spectrum, notes = spectrum_of(rows, zones, zone, settings, entries, scaling)
-    linked = sum(row["linked"] for row in rows)
-    if linked < MANY_LINKED * n:
-        notes.append(f"{n - linked:,} of {n:,} nodes have no edges; if node numbers have gaps, renumber them")
     bands = (settings.base, settings.plateau, None, 0, settings.n_scales)
-    first = Part(job.root, 0)  # the coefficients of the frame are the same on all partitions
+    first = Part(root, 0)  # the coefficients of the frame are the same on all partitions
     frame = frame_of(first, spectrum, scaling, settings.laplacian, settings.degree, settings.damping, bands)
-    write_array(job.root / "frame.npy", frame.coefficients, safe=True)
-    fingerprint = sum(row["fingerprint"] for row in rows) % 2**64
-    manifest = {
-        **json.loads(json.dumps(asdict(settings))),
-        "version": VERSION, "folder": job.root.name, "n": n, "n_edges": entries // 2, "partitions": job.parts, "by": job.by,
-        "growth": sum(facts["rows"] for facts in zones) / n, "largest_zone": max(facts["rows"] for facts in zones),
-        "n_scales": frame.n_scales, "lambda_max": scaling * spectrum.lambda_max, "lambda_upper": frame.lambda_upper, "unit": scaling,
+    write_array(root / "frame.npy", frame.coefficients, safe=True)
+    return {
+        "n": n, "n_edges": entries // 2, "growth": sum(facts["rows"] for facts in zones) / n,
+        "largest_zone": max(facts["rows"] for facts in zones), "n_scales": frame.n_scales,
+        "lambda_max": scaling * spectrum.lambda_max, "lambda_upper": frame.lambda_upper, "unit": scaling,
         "lambda_max_from": spectrum.lambda_max_from, "lambda_upper_from": spectrum.lambda_upper_from,
         "unweighted": unweighted, "mean_degree": total / n or 1.0, "most_degree": zone.most_degree,
-        "linked": linked, "graph_hash": f"{n}-{entries}-{fingerprint:016x}",
-        "signal_hash": job.source.graph.hash if isinstance(job.source, GraphSource) else None,
-        "partition_hash": file_hash(job.root / "owner.npy"), "notes": notes, "memory": job.memory, "timings": runner.timings,
+        "linked": sum(row["linked"] for row in rows), "notes": notes,
     }  # fmt: skip
-    for folder in (job.root, job.work):  # the first is read by tasks; the second says that the folder is prepared
-        write_json(folder / "manifest.json", manifest)
-    return replace(read_prepared(job.work), dashboard=runner.dashboard)
+
+
+def settings_of(manifest: dict[str, Any], **changes: Any) -> _Settings:
+    """Return the settings that a folder was prepared with, with some changes."""
+    return _Settings(**{**{field.name: manifest[field.name] for field in fields(_Settings)}, **changes})

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from hushgraph._errors import InputError, NoFileError, Sentence
-from hushgraph.distributed.addresses import file_system_of, open_file, parquet_module, pyarrow_module
+from hushgraph.distributed.addresses import open_file, parquet_module, pyarrow_module
+from hushgraph.distributed.object_store import StoredPath, StoreError, file_system_of, is_local, patiently
 from hushgraph.distributed.store import Output, read_array, room_for
 from hushgraph.distributed.wavelet_tasks import Run
 
@@ -27,7 +28,8 @@ def write_part(run: Run, part: int, address: str, unchanged: bool) -> dict[str, 
     ):
         return finished
     nodes = read_array(run.work / "parts" / f"{part:05d}" / "rows.nodes.npy")
-    values = run.values(nodes) if unchanged else run.output(part, "finish").load("signal")
+    values = run.values(nodes)  # in the precision of the signal
+    values = values if unchanged else run.output(part, "finish").load("signal").astype(values.dtype, copy=False)
     values = np.maximum(values, 0) if run.nonnegative else values
     values = np.rint(values) if run.integer else values
     pa = pyarrow_module()
@@ -38,6 +40,9 @@ def write_part(run: Run, part: int, address: str, unchanged: bool) -> dict[str, 
     table = pa.Table.from_arrays(columns, names=["node", "denoised"])  # pa.table of NumPy arrays would import pandas
     table = table.replace_schema_metadata({RUN: run.folder.name})
     system, path = file_system_of(part_file(address, part))
+    if not is_local(system):
+        _upload(run, table, part_file(address, part), address)
+        return Output(out.folder, "write").mark_done({"address": address, "rows": len(nodes)})
     system.makedirs(path.rsplit("/", 1)[0], exist_ok=True)
     draft = path.rsplit("/", 1)[0] + f"/.part-{part:05d}.{os.urandom(4).hex()}.tmp"
     with room_for(path), system.open(draft, "wb") as file:
@@ -55,6 +60,15 @@ def write_part(run: Run, part: int, address: str, unchanged: bool) -> dict[str, 
     return Output(out.folder, "write").mark_done({"address": address, "rows": len(nodes)})
 
 
+def _upload(run: Run, table: Any, place: str, address: str) -> None:
+    """Write a table to an object store: an object appears whole, or not at all."""
+    buffer = io.BytesIO()
+    parquet_module().write_table(table, buffer)
+    system, path = file_system_of(place)
+    patiently(lambda: _check_file_of_run(run, system, path, address, damaged_ok=True), place)
+    StoredPath(place).write_bytes(buffer.getvalue())
+
+
 # ---- the files of a result ---------------------------------------------------------------------------------------------
 
 
@@ -68,6 +82,8 @@ def is_written(run: Run, part: int, address: str, rows: int) -> bool:
     try:
         with open_file(part_file(address, part)) as file:
             metadata = parquet_module().ParquetFile(file).metadata
+    except StoreError:  # it may be there
+        raise
     except (OSError, ValueError):  # missing, or cut off
         return False
     return metadata.num_rows == rows and (metadata.metadata or {}).get(RUN) == run.folder.name.encode()
@@ -78,15 +94,22 @@ def check_output(run: Run, parts: int, address: str, *, clean: bool = False) -> 
     names = {part_file("", part).strip("/") for part in range(parts)}
     system, folder = file_system_of(address)
     system.invalidate_cache()
-    if not system.exists(folder):
-        return
-    for path in sorted(system.ls(folder, detail=False)):
-        name = path.rsplit("/", 1)[-1]
-        if name.startswith(".part-") and name.endswith(".tmp"):
-            if clean:
-                system.rm_file(path)
-        elif name.endswith(".parquet"):
-            _check_file_of_run(run, system, path, address, damaged_ok=name in names)
+
+    def check() -> None:
+        for path in sorted(system.ls(folder, detail=False)) if system.exists(folder) else ():
+            _check_one(run, system, path, address, names, clean)
+
+    check() if is_local(system) else patiently(check, address)
+
+
+def _check_one(run: Run, system: Any, path: str, address: str, names: set[str], clean: bool) -> None:
+    """Refuse a parquet file of another run, and remove a draft if `clean`."""
+    name = path.rsplit("/", 1)[-1]
+    if name.startswith(".part-") and name.endswith(".tmp"):
+        if clean:
+            system.rm_file(path)
+    elif name.endswith(".parquet"):
+        _check_file_of_run(run, system, path, address, damaged_ok=name in names)
 
 
 def _check_file_of_run(run: Run, system: Any, path: str, address: str, *, damaged_ok: bool) -> None:

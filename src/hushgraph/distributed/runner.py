@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import errno
 import os
+import queue
 import threading
 import time
 from collections.abc import Callable
-from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
 from hushgraph._errors import HushgraphError, InputTypeError, PathError, StateError
 from hushgraph._extras import extra
 from hushgraph._progress import between, reached
 from hushgraph.core import processors, use_threads
+from hushgraph.distributed.object_store import StoreError
+from hushgraph.distributed.store import Place
 
 Facts = dict[str, Any]  # the result of a task, as JSON can hold it
 Task = Callable[..., Facts]
+T = TypeVar("T")
 PATIENCE = 60  # seconds to wait for the first worker of a cluster
+LOST = 45.0  # seconds to wait for another worker when the last one is gone
+GLANCE = 2.0  # seconds between two looks at the workers, where no task ends
 RETRIES = 3  # of a task that cannot read or write; Dask's `allowed-failures` limits those of a task whose worker dies
 # errors of the operating system that a second try would meet again
 _LASTING = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.EISDIR)
@@ -34,11 +40,11 @@ class Runner:
         The client whose workers run the tasks; None for this process.
     weights : dict of str to float
         The expected time of each stage, in any unit.
-    witness : Path
+    witness : Path or StoredPath
         A file of the work folder, which all workers must see.
     """
 
-    def __init__(self, client: Any, weights: dict[str, float], witness: Path) -> None:
+    def __init__(self, client: Any, weights: dict[str, float], witness: Place) -> None:
         self.client, self.witness = _checked_client(client), witness
         self.name = f"{witness.parent.name}-{os.urandom(6).hex()}"
         self._workers_are_fit = client is None
@@ -81,33 +87,85 @@ class Runner:
 
         Dask runs a task again if its worker dies. A task that could not read or write is submitted again; other errors would recur.
         """
-        tries = [0] * len(jobs)
+        tries, results = [0] * len(jobs), [Facts()] * len(jobs)
+        futures: dict[int, Any] = {}
+        ended: queue.SimpleQueue[tuple[int, int]] = queue.SimpleQueue()  # the job and the number of its try
 
-        def submit(k: int) -> Any:
+        def submit(k: int) -> None:
             key = f"{stage}-{k}{f'-{tries[k]}' if tries[k] else ''}-{self.name}"  # unique to this call
-            return self.client.submit(run_task, task, *jobs[k], key=key, pure=False)
+            futures[k] = self.client.submit(run_task, task, *jobs[k], key=key, pure=False)
+            futures[k].add_done_callback(lambda _, number=tries[k]: ended.put((k, number)))
 
-        futures = [submit(k) for k in range(len(jobs))]
-        places = {future.key: k for k, future in enumerate(futures)}
+        watch = _Watch(self.client)
         try:
+            for k in range(len(jobs)):
+                submit(k)
             reached(0.0, stage)
-            done, waiting = 0, dask_distributed().as_completed(futures, loop=self.client.loop)
-            for future in waiting:
-                k = places[future.key]
+            while futures:
+                k, number = watch.next_of(ended)
+                if k not in futures or number != tries[k]:
+                    continue
+                future = futures[k]
                 if future.status != "error":
-                    done += 1
-                    reached(done / len(jobs), stage)
+                    results[k] = watch.result_of(future)
+                    del futures[k]  # Dask would run the task again if its worker died later
+                    reached(1 - len(futures) / len(jobs), stage)
                     continue
                 error = future.exception()
-                if not isinstance(error, OSError) or error.errno in _LASTING or tries[k] == RETRIES:
+                if not _may_pass(error) or tries[k] == RETRIES:
                     raise _user_error(error)
                 tries[k] += 1
-                futures[k] = submit(k)
-                places[futures[k].key] = k
-                waiting.add(futures[k])
-            return self.client.gather(futures)
+                submit(k)
+            return results
         finally:
-            self.client.cancel(futures)
+            self.client.cancel(list(futures.values()))
+
+
+def _may_pass(error: BaseException) -> bool:
+    """Return whether a task that failed may succeed in a second try; requests to an object store were repeated before."""
+    return isinstance(error, OSError) and not isinstance(error, StoreError) and error.errno not in _LASTING
+
+
+class _Watch:
+    """Waiting for tasks of a cluster, with a look at its workers every few seconds: without workers Dask waits for ever."""
+
+    def __init__(self, client: Any) -> None:
+        self.client = client
+        self._since: float | None = None  # when the workers were first seen to be gone
+
+    def next_of(self, ended: queue.SimpleQueue[T]) -> T:
+        """Return what comes next from a queue."""
+        while True:
+            try:
+                following = ended.get(timeout=GLANCE)
+            except queue.Empty:
+                self._check_workers()
+            else:
+                self._since = None
+                return following
+
+    def result_of(self, future: Any) -> Facts:
+        """Return the result of a finished task, which is lost and computed again if its worker dies just now."""
+        while True:
+            try:
+                return future.result(timeout=GLANCE)
+            except TimeoutError:
+                self._check_workers()
+
+    def _check_workers(self) -> None:
+        """Raise an error if there has been no worker for a while, or no scheduler."""
+        if self.client.status != "running":
+            raise concurrent.futures.CancelledError
+        if self.client.nthreads():
+            self._since = None
+            return
+        self._since = self._since or time.monotonic()
+        if time.monotonic() - self._since >= LOST:
+            msg = (
+                f"the cluster lost its last worker, and no other came within {LOST:g} seconds; start workers (dask worker "
+                f"{self.client.scheduler.address}), and run the same call again: it goes on with what is done"
+            )
+            raise StateError(msg)
 
 
 def _user_error(error: BaseException) -> BaseException:
@@ -131,7 +189,7 @@ def run_task(task: Task, *job: Any) -> Facts:
         return task(*job)
 
 
-def _check_workers(client: Any, witness: Path) -> None:
+def _check_workers(client: Any, witness: Place) -> None:
     """Refuse workers with another version of hushgraph or without it, and workers that do not see the work folder."""
     import hushgraph
 
@@ -143,30 +201,36 @@ def _check_workers(client: Any, witness: Path) -> None:
     for worker, answer in client.run(_fitness_check(), str(witness), on_error="return").items():
         if isinstance(answer, BaseException):  # the worker has ended
             continue
-        version, sees_folder = answer
+        version, lacks = answer
         if version != hushgraph.__version__:
             has = "no hushgraph" if version is None else f"hushgraph {version}"
             msg = f"all workers must have hushgraph {hushgraph.__version__}, as this process; {worker} has {has}; install it there"
             raise StateError(msg)
-        if not sees_folder:
-            msg = f"all workers must see the work folder, under the same path; {worker} does not see {witness}; put it on a file system that all share"
+        if lacks is not None:
+            why = f" ({lacks})" if lacks else ""
+            msg = f"all workers must see the work folder, under the same path; {worker} does not see {witness}{why}; put it on a file system that all share"
+            if "://" in str(witness):
+                msg = f"all workers must see the work folder; {worker} does not see {witness}{why}; give workers the packages, credentials and endpoint that this process has"
             raise StateError(msg)
 
 
-def _fitness_check() -> Callable[[str], tuple[str | None, bool]]:
-    """Return a function for workers: the version of hushgraph there, and whether a file is visible.
+def _fitness_check() -> Callable[[str], tuple[str | None, str | None]]:
+    """Return a function for workers: the version of hushgraph there, and why a file is not visible, None where it is.
 
     The function is nested so that cloudpickle sends its code: a worker without hushgraph could not import it by name.
     """
 
-    def fitness(path: str) -> tuple[str | None, bool]:
-        import os
-
+    def fitness(path: str) -> tuple[str | None, str | None]:
         try:
             import hushgraph
         except ImportError:
-            return None, False
-        return hushgraph.__version__, os.path.exists(path)
+            return None, ""
+        try:
+            from hushgraph.distributed.store import work_folder
+
+            return hushgraph.__version__, None if work_folder(path).exists() else ""
+        except Exception as error:  # another version, no package for the store, no rights there
+            return hushgraph.__version__, str(error)
 
     return fitness
 

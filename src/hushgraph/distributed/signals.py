@@ -27,21 +27,23 @@ from hushgraph.distributed.addresses import (
     open_file,
     open_parquet,
 )
-from hushgraph.distributed.store import pieces, read_array, room_for
+from hushgraph.distributed.object_store import StoredPath, cache_folder
+from hushgraph.distributed.store import Place, pieces, read_array, room_for
 from hushgraph.graphs import Noisy, in_node_order, is_labelled
 
 OLD = 86_400  # seconds after which a draft of a signal belongs to nobody
 AT_ONCE = 2**22  # values read at a time
 
 
-def store_signal(work: Path, source: Any, n: int, name: str) -> Path:
+def store_signal(work: Place, source: Any, n: int, name: str) -> Place:
     """Write a signal into the work folder, safely to disk, and return its file; `source` is an array, a .npy file or parquet files."""
     if not is_files(source):
         source = checked_real_array(name, in_node_order(name, source, list(range(n)), one=True) if is_labelled(source) else source)
         if source.shape != (n,):
             msg = f"{name} needs one value per node: expected ({n},), got {source.shape}"
             raise InputError(msg)
-    folder = work / "signals"
+    place = work / "signals"
+    folder = cache_folder() if isinstance(place, StoredPath) else place
     folder.mkdir(exist_ok=True)
     _remove_old_drafts(folder)
     rows = 0
@@ -57,8 +59,11 @@ def store_signal(work: Path, source: Any, n: int, name: str) -> Path:
             _put(mapped, where, part, n, name)
             rows += len(part)
         digest = _checked(mapped, rows, n, name)
-        path = folder / f"{digest}.npy"
-        take_name(draft, path, sync=True)
+        path = place / f"{digest}.npy"
+        if isinstance(path, Path):
+            take_name(draft, path, sync=True)
+        elif not path.exists():
+            path.upload(draft)
     return path
 
 
@@ -122,13 +127,18 @@ def _checked(mapped: Any, rows: int, n: int, name: str) -> str:
     return digest.hexdigest()[:32]
 
 
-def signal_offset(path: Path) -> float:
-    """Return `offset_of` a signal in a file, from sums over pieces of the file."""
+def signal_offset(path: Place) -> float:
+    """Return `offset_of` a signal in a file."""
+    return offset_of(*mean_and_variance(path))
+
+
+def mean_and_variance(path: Place) -> tuple[float, float]:
+    """Return mean and variance of the values of a file, from sums over pieces of the file."""
     mapped = read_array(path, whole=False)
     n = len(mapped)
     mean = math.fsum(float(mapped[nodes].sum(dtype=np.float64)) for nodes in pieces(n)) / n
     variance = math.fsum(float(((mapped[nodes] - mean) ** 2).sum(dtype=np.float64)) for nodes in pieces(n)) / n
-    return offset_of(mean, variance)
+    return mean, variance
 
 
 def release_values(noisy: Noisy, sigma: Any, facts: dict[str, Any]) -> tuple[np.ndarray, float]:

@@ -13,7 +13,7 @@ from hushgraph._errors import InputError, InputTypeError, Sentence
 from hushgraph._validation import checked_count, shown
 from hushgraph.distributed.addresses import file_identity, is_files, list_files
 from hushgraph.distributed.edges import EdgeColumns, Piece, edge_columns, largest_node, split_files
-from hushgraph.distributed.store import read_array
+from hushgraph.distributed.store import read_array, work_folder
 from hushgraph.graphs import MAX_NODES, Graph
 
 Coords = np.ndarray | str | Path | None
@@ -137,7 +137,7 @@ def _load_coords(coords: Coords) -> np.ndarray | None:
     if not isinstance(coords, str | Path):
         return None if coords is None else np.asarray(coords)
     try:
-        return read_array(Path(coords), whole=False)
+        return read_array(work_folder(coords), whole=False)
     except (ValueError, EOFError) as error:
         msg = "{coords} must be a .npy file with two or three numbers for each node; {} is none; save them with numpy.save"
         raise InputError(Sentence(msg, coords)) from error

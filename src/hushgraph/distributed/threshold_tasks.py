@@ -68,11 +68,11 @@ def pick_values(run: Run, part: int, scales: Scales) -> dict[str, Any]:
 
 def _rows(run: Run, part: int, scales: Scales) -> Iterator[tuple[int, np.ndarray, np.ndarray, np.ndarray]]:
     """Yield (scale, scaled sizes, coefficients, weights) of owned nodes, for the scales that are searched."""
-    F, weights = run.output(part, "transform").load("bands", whole=False), run.raw_weights(part)
-    scale = run.output(part, "scales").load("scale", whole=False) if run.scaled else None
+    F, weights = run.output(part, "transform").load("bands", whole=False), run.weights(part)
+    scale, squares = run.output(part, "scales").load("scale", whole=False) if run.scaled else None, np.empty(F.shape[1])
     for j in range(len(F)):
         if scales[j] is not None:
-            x, g = F[j].astype(np.float64), np.ascontiguousarray(weights[j], np.float64)
+            x, g = np.asarray(F[j], np.float64), weights.row(j, squares)
             yield j, _loops.scaled_sizes(x, None if scale is None else np.ascontiguousarray(scale[j])), x, g
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from hushgraph._arrays import NodeNumbers, on_device, placed_like
 from hushgraph._errors import InputError, Sentence
-from hushgraph._progress import Watcher, between, checked_watcher, nth, timed, watching
+from hushgraph._progress import Progress, between, nth, timed, watching
 from hushgraph._validation import checked_real_array, choose
 from hushgraph.core import rowwise_variances
 from hushgraph.estimators.combined import denoise_combined
@@ -21,12 +21,14 @@ from hushgraph.estimators.guides.guided import IMPOSSIBLE_WORDS, denoise_guided
 from hushgraph.estimators.guides.reading import Guide, read_guides, without_gaps
 from hushgraph.estimators.guides.series import columns_of_joint, guided_series
 from hushgraph.estimators.methods import MethodName, guided_methods
+from hushgraph.estimators.node_risk import NodeRisk
+from hushgraph.estimators.origin import Origin
 from hushgraph.estimators.problem import ColumnTies, Missing, Problem
-from hushgraph.estimators.result import Denoised, NodeRisk, like_input
+from hushgraph.estimators.result import Denoised, like_input
 from hushgraph.estimators.risk import IMPOSSIBLE, Assessed, NoiseRisk, average
 from hushgraph.estimators.settings import Settings
 from hushgraph.estimators.wavelet import denoise_wavelets
-from hushgraph.graphs import Graph, Noisy, checked_graph
+from hushgraph.graphs import Graph, Noisy, as_graph
 from hushgraph.wavelets import Frame, Law, Level, Noise, Rule, ThresholdChoice, checked_frame_of, noise_level_of
 
 LARGEST_CACHED_PRODUCT = 2**19  # nodes
@@ -65,14 +67,16 @@ def denoise(
     nonnegative: bool = False,
     refine: bool | None = None,
     integer: bool = False,
-    progress: Watcher | None = None,
+    progress: Progress = None,
 ) -> Denoised:
     """Remove white Gaussian noise from a signal on a graph.
 
     Parameters
     ----------
     graph : Graph
-        The graph whose nodes have the values.
+        The graph whose nodes have the values. Like every function that takes a graph, it also takes a SciPy sparse matrix, a networkx,
+        igraph or PyGSP graph, or a GeoDataFrame of zones or lines, read with the defaults of `Graph.from_scipy`,
+        `Graph.from_networkx` and so on. Arrays are then in the order of the matrix, of the rows, or of `list(G.nodes)`; names of nodes are labels.
     noisy : array (n,) or (n, m), Mapping, Series, DataFrame, DataArray, or Noisy
         Arrays go by position, all that has labels by label (see `Graph.align`); signals are columns, and the result has the form of the
         input: a dict for a Mapping. A CuPy array is denoised on its GPU; the result is a CuPy array on the same GPU.
@@ -80,11 +84,10 @@ def denoise(
         Standard deviation of the noise, possibly one per node. Estimated, with a warning, if not given.
     method : {"auto", "let", "counts", "filter", "sgwt_sure", "sgwt_scaled", "sgwt_deep", "sgwt_exact", "sgwt_block", "sgwt_beta"}
         "auto" combines many elementary estimates by their estimated risk, as many as the size of the graph allows, or takes one fitted
-        filter where that is enough, and says in
-        `details` what it did and why. "let" is one such combination, at the cost of a few transforms, for graphs of any
-        size. "counts" is an empirical-Bayes estimate for signals that cannot be negative; with nonnegative=True "auto"
-        uses it too. "filter" is one linear filter, fitted to the signal by maximum likelihood: the estimate of a Gaussian process on
-        the graph; `details["filter"]` describes it, and `plot_filter` draws it. The others threshold wavelets.
+        filter where the combination is not clearly better. `details` says what it did and why. "let" is one such combination, at the cost
+        of a few transforms, for graphs of any size. "counts" is an empirical-Bayes estimate for signals that cannot be negative; with
+        nonnegative=True "auto" uses it too. "filter" is one linear filter, fitted to the signal by maximum likelihood: the estimate of a
+        Gaussian process on the graph; `details["filter"]` describes it, and `plot_filter` draws it. The others threshold wavelets.
         "sgwt_sure" is the paper's method: Chebyshev-Jackson frame, Monte-Carlo weights, James-Stein thresholds at the
         minimum of SURE. "sgwt_scaled" scales thresholds by the local noise level of the coefficients. "sgwt_deep" adds bands
         below the paper's lowest one, as many as SURE finds useful. "sgwt_exact" uses eigenvectors instead of polynomials; its last
@@ -131,8 +134,8 @@ def denoise(
         from 500 nodes on.
     integer : bool
         Round to whole numbers. `risk` is that of the result before anything was clipped or rounded.
-    progress : callable, optional
-        Called with the share that is done, from 0 to 1 and roughly, and with the name of what comes next; an exception it
+    progress : True or callable, optional
+        True shows a bar, on a terminal or in a notebook. A function is called with the share that is done, from 0 to 1 and roughly, and with the name of what comes next; an exception it
         raises ends the work.
 
     Returns
@@ -177,12 +180,13 @@ def denoise(
     timings: dict[str, float] = {}
     started = time.perf_counter()
     columns = _default_columns(noisy, settings) if columns is None else columns
-    problem = Problem.of(checked_graph(graph), noisy, sigma=sigma, missing=missing, columns=columns)
+    graph = as_graph(graph)
+    problem = Problem.of(graph, noisy, sigma=sigma, missing=missing, columns=columns)
     given = checked_guides(problem, settings, guides)
     frame = frame if frame is None else checked_frame_of(graph, frame)
     weights = weights if weights is None else checked_real_array("weights", weights)
     settings = replace(settings, frame=frame, weights=weights)
-    with watching(checked_watcher(progress)):
+    with watching(progress):
         share = 0.2 if given else 0.0
         with between(0.0, share):
             problem = with_guides(problem, given, settings, timings)
@@ -193,16 +197,33 @@ def denoise(
             warnings.warn(note, stacklevel=2)
     timings["total"] = time.perf_counter() - started
     draws = draw_marks(problem.values).union(*(guide.draws for guide in problem.guides))
-    return in_input_form(graph, noisy, result, settings, integer=integer, draws=draws)
+    return in_input_form(graph, noisy, result, settings, integer=integer, draws=draws, problem=problem)
 
 
 def in_input_form(
-    graph: Graph, noisy: Any, result: Denoised, settings: Settings, *, integer: bool, draws: frozenset[str]
+    graph: Graph,
+    noisy: Any,
+    result: Denoised,
+    settings: Settings,
+    *,
+    integer: bool,
+    draws: frozenset[str],
+    problem: Problem | None = None,
 ) -> Denoised:
-    """Return the result in the form of the input, clipped and rounded as was asked."""
+    """Return the result in the form of the input, clipped and rounded as was asked; it remembers the problem, if that can be solved again."""
     signal = np.maximum(result.signal, 0) if settings.nonnegative else result.signal
     signal = np.rint(signal) if integer else signal
-    return replace(result, signal=like_input(graph, noisy, signal), labels=graph.labels, draws=draws)
+    node_risk = result.node_risk
+    if node_risk is not None:
+        are_counts = isinstance(noisy, Noisy) and noisy.kind != "measurement"
+        is_nonnegative = settings.nonnegative or settings.method == "counts" or are_counts
+        node_risk = replace(node_risk, is_nonnegative=is_nonnegative, is_integer=integer)
+    origin = None
+    if problem is not None:
+        given = noisy if isinstance(noisy, Noisy) else None
+        origin = Origin(replace(problem, sigma=result.sigma), settings, result.signal, given)
+    signal = like_input(graph, noisy, signal)
+    return replace(result, signal=signal, labels=graph.labels, node_risk=node_risk, draws=draws, origin=origin)
 
 
 def _default_columns(noisy: Any, settings: Settings) -> ColumnTies:
@@ -218,10 +239,11 @@ def checked_guides(problem: Problem, settings: Settings, guides: Any) -> list[Gu
         *names, last = map(repr, guided_methods())
         msg = f"{what} belongs to method={', '.join(names)} and {last}; got method={settings.method!r}"
         raise InputError(msg)
+    if on_device(problem.values) and (problem.series or guides is not None):
+        what = Sentence("{columns='series'} runs") if problem.series else Sentence("guides are used")
+        raise InputError(Sentence("{} on the CPU only: {pass cupy.asnumpy(noisy)}", what))
     if guides is None:
         return []
-    if on_device(problem.values):
-        raise InputError(Sentence("guides are used on the CPU only: {pass cupy.asnumpy(noisy)}"))
     if problem.column_graphs and not problem.series:
         msg = "guides= do not go with {columns='path'}; say {columns='series'}, where each column is guided by the others too"
         raise InputError(Sentence(msg))
@@ -294,7 +316,9 @@ def _mean_of_products(problem: Problem, y: np.ndarray, noise: Noise, parts: list
     mean = average(y, signals, [part.risk for part in parts], [part.risk_se for part in parts], noise, shares)
     known = terms[0].has_value
     sure = np.mean(np.stack([term.sure for term in terms]), axis=0) + (mean.gain if known is None else mean.gain[known])
-    variance = np.mean(np.stack([term.variance for term in terms]), axis=0)
+    variance, divergence = (
+        np.mean(np.stack([getattr(term, name) for term in terms]), axis=0) for name in ("variance", "divergence")
+    )
     details = {name: value for name, value in parts[0].details.items() if name not in DETAILS_OF_ONE}
     details["sigma_too_large"] = np.any([part.details["sigma_too_large"] for part in parts], axis=0)
     return replace(
@@ -306,7 +330,9 @@ def _mean_of_products(problem: Problem, y: np.ndarray, noise: Noise, parts: list
         probe_se=max(part.probe_se for part in parts),
         thresholds=[part.thresholds for part in parts],
         details={**details, "columns": list(problem.column_graphs), "parts": [part.details for part in parts]},
-        node_risk=NodeRisk(terms[len(terms) // 2].graph, sure, variance, shape, known),
+        node_risk=replace(
+            terms[len(terms) // 2], sure=sure, variance=variance, divergence=divergence, shape=shape, has_value=known
+        ),
     )
 
 
@@ -317,7 +343,7 @@ def _solve_series(problem: Problem, settings: Settings, timings: dict[str, float
     notes: list[str] = []
     about_sigma: dict[str, Any] = {"sigma_estimated": False}
     if problem.sigma is None:
-        problem, about_sigma = _with_estimated_sigma(problem, notes)
+        problem, about_sigma = with_estimated_sigma(problem, notes)
     estimates = series_estimates(problem, [problem.sigma] * problem.values.shape[1], settings, timings)
     details = {"n_probes": None, "noisy_variance": rowwise_variances(problem.planes), "columns": list(problem.column_graphs)}
     result = assembled(problem, estimates, {**details, **about_sigma}, settings, timings)
@@ -378,17 +404,14 @@ def _solve_complete(problem: Problem, settings: Settings, timings: dict[str, flo
     about_sigma: dict[str, Any] = {"sigma_estimated": False}
     if problem.sigma is None:
         with timed(timings, "sigma", 0.0, 0.02):
-            problem, about_sigma = _with_estimated_sigma(problem, notes)
-    if on_device(problem.values) and settings.method == "auto" and settings.nonnegative:
-        msg = "{method='counts'}, which helps where values cannot be negative, is not used on a GPU; {pass cupy.asnumpy(noisy)} for it"
-        notes.append(Sentence(msg))
+            problem, about_sigma = with_estimated_sigma(problem, notes)
     family = denoise_guided if problem.guides else FAMILIES[settings.about.family]
     estimates, details = family(problem, settings, timings)
     result = assembled(problem, estimates, {**details, **about_sigma}, settings, timings)
     return compared_with_noise(result, problem, notes)
 
 
-def _with_estimated_sigma(problem: Problem, notes: list[str]) -> tuple[Problem, dict[str, Any]]:
+def with_estimated_sigma(problem: Problem, notes: list[str]) -> tuple[Problem, dict[str, Any]]:
     """Return the problem with an estimated sigma, and what the details of the result say about it; a note says how sure it is."""
     level = noise_level_of(problem.graph, problem.values)
     notes.append(f"sigma was not given; estimated as {level.in_words}")
@@ -402,7 +425,6 @@ def assembled(
     is_single, per_signal = problem.values.ndim == 1, problem.per_signal
     names = dict.fromkeys(name for one in estimates for name in one.account)  # signals may be treated differently
     accounts = {name: [one.account.get(name) for one in estimates] for name in names}
-    posterior = np.array([one.is_posterior for one in estimates])
     signal = estimates[0].signal if is_single else np.stack([one.signal for one in estimates], axis=1)
     return Denoised(
         signal=signal.astype(problem.values.dtype, copy=False),
@@ -418,8 +440,11 @@ def assembled(
             problem.graph,
             np.stack([one.sure for one in estimates]),
             np.stack([one.variance for one in estimates]),
+            np.stack([one.divergence for one in estimates]),
+            problem.noise.variance if problem.noise.per_node is None else problem.noise.per_node**2,
             problem.values.shape,
-            posterior=posterior if posterior.any() else None,
+            probe_counts=tuple(one.probe_count for one in estimates),
+            posteriors=tuple(one.posterior for one in estimates),
         ),
     )
 
@@ -451,13 +476,15 @@ def compared_with_noise(result: Denoised, problem: Problem, notes: list[str]) ->
         return replace(result, details=details)
     terms, mask = result.node_risk, placed_like(is_worse, values)
     of_noise = noise.weigh(np.ones_like(terms.sure[0]))
-    sure, variance = (np.where(mask[:, None], of_noise, part) for part in (terms.sure, terms.variance))
-    posterior = None if terms.posterior is None else terms.posterior & ~is_worse
+    names = "sure", "variance", "divergence"
+    replaced_terms = {name: np.where(mask[:, None], of_noise, getattr(terms, name)) for name in names}
+    counts = tuple(0 if worse else count for count, worse in zip(terms.probe_counts, is_worse, strict=True))
+    posteriors = tuple(None if worse else one for one, worse in zip(terms.posteriors, is_worse, strict=True))
     return replace(
         result,
         signal=np.where(mask if values.ndim == 2 else mask[0], values, result.signal),
         details=details,
-        node_risk=replace(terms, sure=sure, variance=variance, posterior=posterior),
+        node_risk=replace(terms, **replaced_terms, probe_counts=counts, posteriors=posteriors),
         **{name: problem.per_signal(number) for name, number in zip(("risk", "risk_se", "probe_se"), replaced, strict=True)},
     )
 

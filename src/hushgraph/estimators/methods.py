@@ -88,8 +88,8 @@ METHODS: dict[str, Method] = {
             title="Empirical Bayes for counts",
             sentence="Each node was estimated from what the nodes around it say about counts like its own (empirical Bayes).",
             takes_guides=True,
-            is_for_gpu=False,
             is_slow=True,
+            is_distributed=True,
         ),
         Method(
             name="filter",

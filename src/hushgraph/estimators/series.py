@@ -11,7 +11,7 @@ import numpy as np
 
 from hushgraph._arrays import NodeNumbers
 from hushgraph._errors import InputError, InputTypeError
-from hushgraph._progress import Watcher, between, checked_watcher, watching
+from hushgraph._progress import Progress, between, watching
 from hushgraph._validation import choose, shown
 from hushgraph.core import rowwise_variances
 from hushgraph.estimators.denoising import (
@@ -28,7 +28,7 @@ from hushgraph.estimators.methods import MethodName
 from hushgraph.estimators.problem import Direction, Problem
 from hushgraph.estimators.result import Denoised
 from hushgraph.estimators.settings import Settings
-from hushgraph.graphs import Graph, Noisy, checked_graph
+from hushgraph.graphs import Graph, Noisy, as_graph
 
 
 def denoise_series(
@@ -43,7 +43,7 @@ def denoise_series(
     integer: bool = False,
     n_probes: int | None = None,
     seed: int = 0,
-    progress: Watcher | None = None,
+    progress: Progress = None,
 ) -> Any:
     """Denoise maps that follow each other, such as the hours of a day or the months of a year, each guided by the others.
 
@@ -72,8 +72,8 @@ def denoise_series(
         Number of random probes; chosen by the size of the graph if not given.
     seed : int
         Seed of the probes. Equal input gives equal bits.
-    progress : callable, optional
-        As in `denoise`.
+    progress : True or callable, optional
+        True shows a bar, on a terminal or in a notebook. A function is called as in `denoise`.
 
     Returns
     -------
@@ -103,12 +103,12 @@ def denoise_series(
     settings.check()
     timings: dict[str, float] = {}
     started = time.perf_counter()
-    names, given = _names_and_maps(maps)
-    problem, sigmas = _problem_of(checked_graph(graph), maps, given, sigma, direction)
+    graph, (names, given) = as_graph(graph), _names_and_maps(maps)
+    problem, sigmas = _problem_of(graph, maps, given, sigma, direction)
     problem = replace(problem, series=direction if problem.column_graphs else None)
     given_guides = checked_guides(problem, settings, guides)
     share = 0.1 if given_guides else 0.0
-    with watching(checked_watcher(progress)):
+    with watching(progress):
         with between(0.0, share):
             problem = with_guides(problem, given_guides, settings, timings)
         with between(share, 1.0):
@@ -120,7 +120,7 @@ def denoise_series(
     draws = [draw_marks(column) for column in problem.values.reshape(graph.n, -1).T]
     extra = frozenset().union(*(guide.draws for guide in problem.guides))
     if given is None:
-        return in_input_form(graph, maps, results[0], settings, integer=integer, draws=extra.union(*draws))
+        return in_input_form(graph, maps, results[0], settings, integer=integer, draws=extra.union(*draws), problem=problem)
     reach = [draws[: k + 1] if direction == "past" else draws for k in range(len(draws))]
     whole = [
         in_input_form(graph, one, result, settings, integer=integer, draws=extra.union(*marks))

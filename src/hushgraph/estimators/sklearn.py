@@ -14,7 +14,7 @@ from hushgraph.estimators.denoising import denoise
 from hushgraph.estimators.methods import MethodName
 from hushgraph.estimators.result import Denoised
 from hushgraph.estimators.settings import Settings
-from hushgraph.graphs import Graph, by_label, checked_graph, is_labelled, node_names
+from hushgraph.graphs import Graph, as_graph, by_label, is_labelled, node_names
 from hushgraph.wavelets import Law, Rule, noise_level_of
 
 try:
@@ -117,7 +117,7 @@ class WaveletDenoiser(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """
         refuse_device(X=X)
         values = validate_data(self, X, dtype=[np.float64, np.float32])
-        self.graph_ = path(values.shape[1]) if self.graph is None else checked_graph(self.graph)
+        self.graph_ = path(values.shape[1]) if self.graph is None else as_graph(self.graph)
         if values.shape[1] != self.graph_.n:
             expected, hint = f"(n_signals, {self.graph_.n})", "rows are signals here"
             text = f"X needs one column per node: expected {expected}, got {values.shape}; {hint}"

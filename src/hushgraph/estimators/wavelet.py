@@ -15,7 +15,18 @@ from hushgraph._errors import InputError, StateError
 from hushgraph._progress import timed
 from hushgraph.core import block_sum, offset_of, rowwise_dots, rowwise_sums, rowwise_variances, shifted
 from hushgraph.estimators.problem import Problem
-from hushgraph.estimators.risk import Assessed, Estimate, ProbeUse, Source, Spread, spread_along, sure_of, with_risk
+from hushgraph.estimators.risk import (
+    Assessed,
+    Estimate,
+    ProbeUse,
+    Source,
+    Spread,
+    freedom_of_thresholds,
+    spread_along,
+    sure_of,
+    with_risk,
+    within_gain,
+)
 from hushgraph.estimators.settings import Settings
 from hushgraph.graphs import Graph
 from hushgraph.wavelets import (
@@ -72,6 +83,7 @@ class FrameEstimate:
     thresholds: np.ndarray
     sure: np.ndarray
     divergence: np.ndarray
+    optimism: np.ndarray  # what choosing the thresholds costs
     product: Any = None  # J eps of the probes, where it was computed together with the signal
 
 
@@ -134,6 +146,8 @@ def estimates(
             direction = mean_direction(bank, noise, planes.shape[1], planes)
             shares = [share - is_centred[m] * rowwise_dots(direction, slope[m]) for m, share in enumerate(shares)]
         freedom = is_centred * (noise.mean(planes.shape[1]) / noise.variance)
+        # the frames differ in how they split the lowest scale of the first one, and that was measured to cost nothing more
+        choice = 2 * noise.mean(planes.shape[1]) * _freedom_of_choice(t, probed.weights, noise, settings)[rows[0]].sum(axis=0)
     results = []
     for frame, pick in zip(frames, rows, strict=True):
         with timed(timings, "inverse", 0.6, 0.75):
@@ -143,7 +157,8 @@ def estimates(
         )  # in this order, however many signals there are
         apart = np.subtract(signal, planes, dtype=np.float64)
         sure = sure_of(rowwise_dots(apart, apart), noise.total(planes.shape[1]), noise.variance * divergence)
-        results.append(FrameEstimate(frame, pick, signal, t[pick], sure, divergence, product))
+        optimism = within_gain(placed_like(choice, sure), sure, noise.total(planes.shape[1]))
+        results.append(FrameEstimate(frame, pick, signal, t[pick], sure, divergence, optimism, product))
     return results, probed, slope
 
 
@@ -165,6 +180,7 @@ def estimate_of(part: FrameEstimate, m: int, probed: Probed, slope: np.ndarray, 
         divergence=part.divergence[m],
         jacobian=ThresholdJacobian(part.frame, own, probed.eps, bands, part.product),
         probes=ProbeUse(probed.source, probed.count, settings.law),
+        optimism=part.optimism[m],
         level=level,
         thresholds=part.thresholds[..., m],
     )
@@ -179,6 +195,22 @@ def _shared_filters(frames: list[Frame]) -> tuple[Frame, list[np.ndarray]]:
     cuts = np.cumsum([frame.n_scales for frame in polynomials])[:-1]
     bank = replace(polynomials[0], coefficients=every, bands=replace(frames[0].bands, n_scales=len(every)))
     return bank, np.split(place.ravel(), cuts)
+
+
+def _freedom_of_choice(t: np.ndarray, weights: Any, noise: Noise, settings: Settings) -> np.ndarray:
+    """Return the degrees of freedom that choosing the thresholds t costs, for each scale and signal; those that a test set to infinity cost none."""
+    parts = [weights] if settings.groups is None else [weights[:, nodes] for nodes in _nodes_of_groups(settings.groups, weights)]
+    traces = np.stack([on_host(part.sum(axis=1)) for part in parts], axis=1) * (noise.variance / noise.mean(weights.shape[1]))
+    if settings.level == "global":  # one threshold, which is counted in the first scale
+        traces = np.where(np.arange(len(traces))[:, None] == 0, traces.sum(axis=0), 0.0)
+    freedom = freedom_of_thresholds(traces, beta=sure_exponent(settings.rule, settings.beta))
+    is_chosen = np.isfinite(t).reshape(*traces.shape, -1)
+    return (freedom[:, :, None] * is_chosen).sum(axis=1)
+
+
+def _nodes_of_groups(groups: np.ndarray, like: Any) -> list[Any]:
+    """Return the nodes of each group."""
+    return [placed_like(np.flatnonzero(groups == group), like) for group in range(groups.max() + 1)]
 
 
 def _synthesized(frame: Frame, F: Any, slope: Any, probed: Probed) -> Any:
@@ -251,7 +283,7 @@ def _threshold(F: np.ndarray, frame: Frame, probed: Probed, noise: Noise, settin
         return _threshold_nodes(F, slope, probed.weights, scale, noise, settings), slope
     found = []
     xp = namespace(F)
-    for nodes in (placed_like(np.flatnonzero(settings.groups == group), F) for group in range(settings.groups.max() + 1)):
+    for nodes in _nodes_of_groups(settings.groups, F):
         part = xp.ascontiguousarray(F[:, :, nodes])
         part_slope = np.empty_like(part)
         here = None if scale is None else xp.ascontiguousarray(scale[:, nodes])
@@ -320,7 +352,7 @@ def denoise_wavelets(problem: Problem, settings: Settings, timings: dict[str, fl
     if settings.method == "sgwt_deep":
         details["low_scales"] = problem.per_signal([DEPTHS[b] for b in best])
         by_depth = zip(DEPTHS, parts, strict=True)
-        details["risk_by_low_scales"] = {depth: problem.per_signal(part.sure) for depth, part in by_depth}
+        details["risk_by_low_scales"] = {depth: problem.per_signal(part.sure + part.optimism) for depth, part in by_depth}
     return assessed, details
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from hushgraph._errors import FileThereError
 from hushgraph._extras import extra
 from hushgraph._validation import checked_count
-from hushgraph.datasets import city, trips
+from hushgraph.datasets import SAMPLE_FILES, draw_sample, write_sample
 from hushgraph.estimators import Denoised, denoise, snr
 from hushgraph.graphs import Graph
 from hushgraph.plotting import plot_maps
@@ -27,7 +27,7 @@ BUDGET, DATASET = 2.0, "generated trips of the demo"
 
 @dataclass(frozen=True, eq=False)
 class Demo:
-    """The results of the demo; `truth` are the bounded counts, which a real release would never show."""
+    """The results of the demo; `files` are streets, trips and values, `truth` the bounded counts, which a real release would never show."""
 
     graph: Graph
     n_trips: int
@@ -36,6 +36,7 @@ class Demo:
     release: Release
     denoised: Denoised = field(repr=False)
     folder: Path
+    files: list[Path]
     truth: np.ndarray = field(repr=False)
 
     @property
@@ -58,8 +59,9 @@ def run(folder: Path, *, n_nodes: int, epsilon: float, seed: int) -> Demo:
     """Do everything that a data owner does, in the folder; files of an earlier run are replaced."""
     extra("matplotlib.pyplot", name="plot", purpose="the demo")  # before anything is removed or charged
     folder = _cleared(Path(folder))
-    graph = city(checked_count("n_nodes", n_nodes, 100), seed=seed)
-    events = trips(graph, n_people=4 * graph.n, seed=seed)
+    sample = draw_sample(checked_count("n_nodes", n_nodes, 100), seed=seed)
+    files = write_sample(folder, sample)
+    graph, events = sample.graph, sample.trips
     counts = count_events(
         graph,
         events,
@@ -81,7 +83,7 @@ def run(folder: Path, *, n_nodes: int, epsilon: float, seed: int) -> Demo:
     published.export(folder / "release")
     denoised = denoise(graph, published, nonnegative=True)
     people = len(np.unique(events["person"])) - 1  # without the empty id
-    return Demo(graph, len(events["person"]), people, ledger, published, denoised, folder, counts.counts.astype(float))
+    return Demo(graph, len(events["person"]), people, ledger, published, denoised, folder, files, counts.counts.astype(float))
 
 
 def render(demo: Demo) -> list[Path]:
@@ -93,18 +95,18 @@ def render(demo: Demo) -> list[Path]:
         f"Denoised from the release alone: {demo.snr_denoised:.1f} dB": demo.denoised.signal,
     }
     title = f"Trips in a generated city of {demo.graph.n:,} junctions, epsilon = {demo.release.epsilon:g} per person"
-    plot_maps(demo.graph, signals, suptitle=title, label="trips counted per junction", path=maps)
+    plot_maps(demo.graph, signals, title=title, label="trips counted per junction", path=maps)
     errors = {
         "Denoised map": demo.denoised.signal,
         "Its expected error per junction, from the release alone": demo.denoised.expected_error(),
     }
-    plot_maps(demo.graph, errors, suptitle="Where the published map can be trusted", label="trips per junction", path=trust)
+    plot_maps(demo.graph, errors, title="Where the published map can be trusted", label="trips per junction", path=trust)
     return [maps, trust]
 
 
 def _cleared(folder: Path) -> Path:
     """Return the folder, new or emptied of an earlier demo; raise an error if it holds anything else."""
-    demo_files = {"budget.db", "release", "maps.png", "expected_error.png", "state"}
+    demo_files = {"budget.db", "release", "maps.png", "expected_error.png", "state", *SAMPLE_FILES}
     if folder.is_dir() and any(folder.iterdir()):
         if {path.name for path in folder.iterdir()} - demo_files or not _is_demo_ledger(folder / "budget.db"):
             msg = f"{str(folder)!r} holds other files; give the demo a folder of its own"

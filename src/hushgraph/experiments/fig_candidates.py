@@ -80,7 +80,8 @@ def _draw_maps(nodes: list[dict], path: Path) -> None:
 
 
 def _draw_risks(sets: list[dict], weights: list[dict], path: Path) -> None:
-    noise, sets = SIGMA**2 * city(NODES).n, [row for row in sets if row["set"] != "constant"]
+    noise = SIGMA**2 * city(NODES).n
+    sets = [row for row in sets if row["risk"] < noise]  # the others are worse than the noisy values, such as a constant
     with output.figure(path, size=(11, 4.2), panels=(1, 2), width_ratios=(1, 1.2)) as (left, right):
         places = np.arange(len(sets))
         left.barh(places + 0.2, [row["error"] / noise for row in sets], height=0.38, color=output.COLOURS[2], label="true")

@@ -16,7 +16,18 @@ import numpy as np
 from hushgraph.experiments.output import figure, markdown, write_files
 from hushgraph.experiments.stage import Stage
 from hushgraph.plotting import COLOURS, QUIET
-from hushgraph.wavelets import ChebyshevFrame, Damping, Law, Plateau, chebyshev_frame, exact_frame, exact_weights, forward, probes
+from hushgraph.wavelets import (
+    Bands,
+    ChebyshevFrame,
+    Damping,
+    Law,
+    Plateau,
+    chebyshev_frame,
+    exact_frame,
+    exact_weights,
+    forward,
+    probes,
+)
 
 NAME = "fig-weights"
 TITLE = "Monte-Carlo weights against the exact ones"
@@ -69,6 +80,7 @@ def _rows(stage: Stage, panel: str, sizes: tuple[int, ...], base: float, plateau
 def _moments(stage: Stage, frame: ChebyshevFrame) -> dict[str, np.ndarray]:
     """Return weights of the exact frame and of the polynomials ("own"), and sum_p W_ip^4, from transforms of all unit vectors."""
     stage.exact_frame(frame.graph)  # its eigenpairs serve every base and plateau
+    assert isinstance(frame.bands, Bands)
     exact = exact_frame(frame.graph, base=frame.base, plateau=frame.bands.plateau, n_scales=frame.n_scales)
     own, fourth = np.zeros((2, frame.n_scales, frame.graph.n))
     for start in range(0, frame.graph.n, GROUP):

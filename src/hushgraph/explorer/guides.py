@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from hushgraph.estimators import METHODS, Denoised, MethodName, denoise, draw_marks, read_guides
+from hushgraph.estimators import INTERVAL_LEVEL, METHODS, Denoised, MethodName, denoise, draw_marks, read_guides
 from hushgraph.files import write_signal
 from hushgraph.graphs import Graph, Noisy
 
@@ -82,9 +82,11 @@ class PublicGuides:
         result = denoise(self.graph, published, method=method, nonnegative=nonnegative, integer=integer, guides=maps)
         facts = {
             "about": _ABOUT,
-            "denoised": {"method": method, "nonnegative": nonnegative, "integer": integer},
+            "denoised": {"method": method, "nonnegative": nonnegative, "integer": integer, "interval": INTERVAL_LEVEL},
             "removed": self.effects(result)["removed"],
             "guides": self.accounts(result),
         }
-        write_signal(folder / GUIDED_MAP, self.graph, {"denoised": result.signal, "expected_error": result.expected_error()})
+        lower, upper = result.interval(INTERVAL_LEVEL)
+        columns = {"denoised": result.signal, "expected_error": result.expected_error(), "lower": lower, "upper": upper}
+        write_signal(folder / GUIDED_MAP, self.graph, columns)
         (folder / GUIDED_FACTS).write_text(json.dumps(facts, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -14,6 +14,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, get_args
 
+from hushgraph._deprecation import renamed
 from hushgraph._errors import PathError, Sentence
 from hushgraph._extras import extra
 from hushgraph._validation import checked_count, choose, is_count
@@ -22,12 +23,14 @@ from hushgraph.explorer.computation_queue import ComputationQueue, RequestSupers
 from hushgraph.explorer.connections import BACKLOG, connection_class
 from hushgraph.explorer.guard import MAX_BODY_BYTES, Guard
 from hushgraph.explorer.inputs import check_inputs
+from hushgraph.explorer.regions import MOST_CORNERS, RegionRequest
 from hushgraph.explorer.saved_releases import SavedRelease
 from hushgraph.explorer.session import (
     START_EPSILON,
     DrawRequest,
     GeneratedCity,
     Json,
+    PageTexts,
     PrivateEvents,
     PublishedMap,
     RequestRefused,
@@ -54,6 +57,7 @@ def web_server() -> Any:
     return extra("uvicorn", name="app", purpose="the explorer")
 
 
+@renamed(name="title")
 def serve(
     *,
     graph: Graph | None = None,
@@ -62,10 +66,12 @@ def serve(
     ledger: Ledger | None = None,
     check: Callable[[], EventCheck] | None = None,
     keep: str | Path | None = None,
-    name: str | None = None,
+    title: str | None = None,
     label: str = "events",
+    unit: str | None = None,
     not_protected: str | None = None,
     attribution: str | None = None,
+    outlines: Any = None,
     metres: float | None = None,
     guides: Any = None,
     seed: int = 0,
@@ -85,7 +91,7 @@ def serve(
     graph : Graph, optional
         Public graph with coordinates. Needed to read a release from its folder.
     release : Release, str or Path, optional
-        A release, or the folder of one.
+        A release, or the folder of one. One over time windows is shown with a slider over them.
     events : CountMap, optional
         Private events, counted by `privacy.count_events` without time windows.
     ledger : Ledger, optional
@@ -96,14 +102,18 @@ def serve(
     keep : str or Path, optional
         Folder in which drawn releases are saved at once, as release-1, release-2 and so on; nothing is replaced. By default
         "hushgraph-releases" beside the file of the ledger.
-    name : str, optional
-        What the map shows, for the head of the page.
+    title : str, optional
+        What the map shows: the title of the page, of saved pictures and of the report.
     label : str
         What is counted, for example "pickups".
+    unit : str, optional
+        Unit of the values, written behind numbers; by default `label`.
     not_protected : str, optional
         Who is not protected, for the certificate, as in `privacy.release`.
     attribution : str, optional
-        Source of the graph, for the certificate, as in `privacy.release`.
+        Source of the graph, for maps and certificate, as in `privacy.release`; by default that of the graph.
+    outlines : str, Path, dict, GeoDataFrame or list, optional
+        Water, parks and districts to draw beneath the maps, as in `write_report`.
     metres : float, optional
         Metres in one unit of planar coordinates, for the scale bar of the maps; not needed for longitudes and latitudes.
     guides : optional
@@ -141,8 +151,8 @@ def serve(
     port = checked_count("port", port, 0, 65_535)
     uvicorn = web_server()
     session = open_session(
-        graph=graph, release=release, events=events, ledger=ledger, check=check, keep=keep, name=name, label=label, not_protected=not_protected,
-        attribution=attribution, metres=metres, guides=guides, seed=seed, on_release=_print_saved if on_release is None else on_release,
+        graph=graph, release=release, events=events, ledger=ledger, check=check, keep=keep, title=title, label=label, unit=unit,
+        not_protected=not_protected, attribution=attribution, outlines=outlines, metres=metres, guides=guides, seed=seed, on_release=_print_saved if on_release is None else on_release,
     )  # fmt: skip
     token, queue = secrets.token_urlsafe(32), ComputationQueue()
     with _listening(port) as listener, ExitStack() as stack:
@@ -195,10 +205,12 @@ def open_session(
     ledger: Ledger | None = None,
     check: Callable[[], EventCheck] | None = None,
     keep: str | Path | None = None,
-    name: str | None = None,
+    title: str | None = None,
     label: str = "events",
+    unit: str | None = None,
     not_protected: str | None = None,
     attribution: str | None = None,
+    outlines: Any = None,
     metres: float | None = None,
     guides: Any = None,
     seed: int = 0,
@@ -206,18 +218,19 @@ def open_session(
 ) -> Session:
     """Return the session for the given data; see `serve`."""
     check_inputs(graph=graph, release=release, events=events, ledger=ledger, keep=keep, check=check)
+    if graph is None and release is None and events is None:
+        graph, title, metres = city(4600, seed=seed), title or "Generated city", 1.0
+    texts = PageTexts(title=title, label=label, unit=unit, attribution=attribution, metres=metres, outlines=outlines)
     if events is not None:
         return PrivateEvents(
-            events, ledger, name=name, label=label, not_protected=not_protected, attribution=attribution, metres=metres, guides=guides, keep=keep,
-            check=check, on_release=on_release,
-        )  # fmt: skip
+            events, ledger, texts=texts, not_protected=not_protected, guides=guides, keep=keep, check=check, on_release=on_release
+        )
     if isinstance(release, Release):
-        return PublishedMap(release, name=name, label=label, metres=metres, guides=guides)
-    if release is not None and graph is not None:
-        return PublishedMap(read_release(release, graph), name=name, label=label, metres=metres, guides=guides)
-    if graph is None:
-        graph, name, metres = city(4600, seed=seed), name or "Generated city", 1.0
-    return GeneratedCity(graph, name=name or "Generated counts", label=label, seed=seed, metres=metres, guides=guides)
+        return PublishedMap(release, texts=texts, guides=guides)
+    assert graph is not None  # `check_inputs` refuses the folder of a release without a graph
+    if release is not None:
+        return PublishedMap(read_release(release, graph), texts=texts, guides=guides)
+    return GeneratedCity(graph, texts=texts, seed=seed, guides=guides)
 
 
 def _print_address(address: str) -> None:
@@ -249,6 +262,22 @@ def parse_view_request(fields: Json) -> ViewRequest:
         if not isinstance(fields.get(flag, True), bool):
             raise RequestRefused(400, f"{flag} must be true or false.")
     return ViewRequest(**{**fields, "epsilon": checked_slider_epsilon(fields.get("epsilon"))})
+
+
+def parse_region_request(fields: Json) -> RegionRequest:
+    """Return a request for the total of a region: the settings of the page and `ring`, the corners of the region."""
+    ring = fields.get("ring")
+    corners = ring if isinstance(ring, list) and 3 <= len(ring) <= MOST_CORNERS else []
+    is_good = all(isinstance(one, list) and len(one) == 2 and all(map(_is_place, one)) for one in corners)
+    if not corners or not is_good:
+        raise RequestRefused(400, f"A region needs 3 to {MOST_CORNERS} corners, each of them two numbers.")
+    view = parse_view_request({name: value for name, value in fields.items() if name != "ring"})
+    return RegionRequest(view, tuple((float(x), float(y)) for x, y in corners))
+
+
+def _is_place(number: Any) -> bool:
+    """Return whether a number can be a coordinate, over the size of the map."""
+    return isinstance(number, int | float) and not isinstance(number, bool) and abs(number) <= 100
 
 
 def parse_draw_request(fields: Json) -> DrawRequest:
@@ -290,14 +319,16 @@ def application(session: Session, *, port: int, token: str, queue: ComputationQu
         return responses.Response((FILES[name] / name).read_bytes(), media_type=MEDIA_TYPES[Path(name).suffix])
 
     def endpoint(
-        handle: Callable[[Json], Json | bytes], run: Callable[[Callable[[], Json | bytes]], Json | bytes] = queue.run_to_end
+        handle: Callable[[Json], Json | bytes],
+        run: Callable[[Callable[[], Json | bytes]], Json | bytes] = queue.run_to_end,
+        media_type: str = "application/zip",
     ) -> Callable[[Any], Any]:
         async def answer(request: Any) -> Any:
             try:
                 fields = parse_body(await _body(request)) if request.method == "POST" else {}
                 content = await run_in_threadpool(run, lambda: handle(fields))
                 if isinstance(content, bytes):
-                    return responses.Response(content, media_type="application/zip")
+                    return responses.Response(content, media_type=media_type)
                 return responses.JSONResponse(content)
             except RequestSuperseded:
                 return responses.JSONResponse({"error": "A newer request replaced this one.", "superseded": True}, status_code=409)
@@ -315,9 +346,15 @@ def application(session: Session, *, port: int, token: str, queue: ComputationQu
         routing.Route(
             "/api/view", endpoint(lambda fields: session.view(parse_view_request(fields)), queue.run_if_latest), methods=["POST"]
         ),
+        routing.Route("/api/total", endpoint(lambda fields: session.total(parse_region_request(fields))), methods=["POST"]),
         routing.Route("/api/draw", endpoint(lambda fields: session.draw(parse_draw_request(fields))), methods=["POST"]),
         routing.Route("/api/check", endpoint(lambda _: session.check()), methods=["POST"]),
         routing.Route("/api/download", endpoint(lambda fields: session.download(parse_view_request(fields))), methods=["POST"]),
+        routing.Route(
+            "/api/report",
+            endpoint(lambda fields: session.report(parse_view_request(fields)), media_type="text/html"),
+            methods=["POST"],
+        ),
     ]
     hosts = tuple(f"{name}:{port}" for name in HOSTS)
     return Guard(starlette.Starlette(routes=routes), hosts=hosts, token=token)

@@ -15,7 +15,7 @@ import threading
 import zipfile
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -26,10 +26,11 @@ from hushgraph._errors import InputError, InputTypeError, Sentence
 from hushgraph._validation import checked_number, checked_seed
 from hushgraph.datasets import hotspot_counts
 from hushgraph.explorer.guides import PublicGuides
+from hushgraph.explorer.regions import RegionRequest, RegionTotals
 from hushgraph.explorer.saved_releases import SavedRelease, checked_release_folder, save_release
-from hushgraph.explorer.views import ViewRequest, map_view, methods_for
-from hushgraph.graphs import Graph, Noisy, checked_graph
-from hushgraph.plotting import checked_metres, drawing_order, pack_graph
+from hushgraph.explorer.views import ViewRequest, denoised_for, map_view, methods_for
+from hushgraph.graphs import Graph, Noisy, as_graph
+from hushgraph.plotting import INTERVAL_HALF_WIDTH, checked_metres, drawing_order, pack_graph, window_texts, write_report
 from hushgraph.privacy import (
     ADVICE,
     LARGEST_EPSILON,
@@ -41,6 +42,7 @@ from hushgraph.privacy import (
     LedgerError,
     Release,
     analytic_sigma,
+    certificate_with_map,
     check_ledger,
     checked_guarantee,
     composed_epsilon,
@@ -74,6 +76,21 @@ class DrawRequest:
     public_graph: bool
 
 
+@dataclass(frozen=True, kw_only=True)
+class PageTexts:
+    """What the page says about the map, and what lies beneath it; the arguments of `serve`."""
+
+    title: str | None = None
+    label: str = "events"
+    unit: str | None = None
+    attribution: str | None = None
+    metres: float | None = None
+    outlines: Any = None
+
+    def __post_init__(self) -> None:
+        checked_metres(self.metres)
+
+
 class Session(Protocol):
     """The answers to the requests of the page; one class for each kind of data."""
 
@@ -83,6 +100,10 @@ class Session(Protocol):
 
     def view(self, request: ViewRequest) -> Json:
         """Return maps and numbers at the settings of the page."""
+        ...
+
+    def total(self, request: RegionRequest) -> Json:
+        """Return the total of a region of the noisy map, with its errors."""
         ...
 
     def check(self) -> Json:
@@ -97,6 +118,10 @@ class Session(Protocol):
         """Return the latest release as a zip file."""
         ...
 
+    def report(self, request: ViewRequest) -> bytes:
+        """Return the report of the map on the page, the file that `write_report` writes."""
+        ...
+
 
 # ---- a generated city -------------------------------------------------------------------------------------------------
 
@@ -108,23 +133,20 @@ class GeneratedCity:
         self,
         graph: Graph,
         *,
-        name: str,
-        label: str = "events",
+        texts: PageTexts | None = None,
         delta: float = 1e-6,
         seed: int = 0,
-        metres: float | None = None,
         guides: Any = None,
     ):
-        self.metres = checked_metres(metres)
-        self.graph, self.name, self.label = _checked_map_graph(graph), name, label
+        self.graph, self.texts = _checked_map_graph(graph), _completed(texts, graph, "Generated counts")
         (_, self.delta), self.seed = checked_guarantee(START_EPSILON, delta), checked_seed(seed)
         self.guides = PublicGuides(self.graph, guides)
         self.truth = hotspot_counts(graph, total=EVENTS_PER_NODE * graph.n, seed=seed)
-        self.order = drawing_order(graph)
+        self.order, self.regions = drawing_order(graph), RegionTotals(self.graph, self.guides)
 
     def describe(self) -> Json:
         return {
-            **_graph_description(self.graph, self.order, "generated", self.name, self.label, metres=self.metres),
+            **_graph_description(self.graph, self.order, "generated", self.texts),
             "guides": self.guides.describe(),
             "delta": self.delta,
             "unit": "person",
@@ -132,13 +154,19 @@ class GeneratedCity:
         }
 
     def view(self, request: ViewRequest) -> Json:
-        noisy = simulate(self.graph, self.truth, epsilon=request.epsilon, delta=self.delta, sensitivity_squared=1, seed=self.seed)
+        noisy = self._noisy(request.epsilon)
         guarantee = guarantee_in_words(request.epsilon, delta=self.delta)
         return {
             "epsilon": request.epsilon,
             "guarantee": guarantee,
             **_map_view(self.graph, noisy, request, order=self.order, guides=self.guides, truth=self.truth),
         }
+
+    def _noisy(self, epsilon: float) -> Noisy:
+        return simulate(self.graph, self.truth, epsilon=epsilon, delta=self.delta, sensitivity_squared=1, seed=self.seed)
+
+    def total(self, request: RegionRequest) -> Json:
+        return _region_total(self.regions, self._noisy(request.view.epsilon), request)
 
     def check(self) -> Json:
         raise RequestRefused(409, "There are no private events here.")
@@ -149,40 +177,40 @@ class GeneratedCity:
     def download(self, request: ViewRequest) -> bytes:
         raise RequestRefused(409, "This city is generated and its noise simulated: there is nothing to publish.")
 
+    def report(self, request: ViewRequest) -> bytes:
+        noisy = self._noisy(request.epsilon)
+        return report_file(self.graph, noisy, request, self.guides, self.texts, epsilon=request.epsilon)
+
 
 # ---- a release --------------------------------------------------------------------------------------------------------
 
 
 class PublishedMap:
-    """A published release: its noisy map and the denoised map."""
+    """A published release: its noisy map and the denoised map, or those of each time window."""
 
-    def __init__(
-        self, published: Release, *, name: str | None = None, label: str = "events", metres: float | None = None, guides: Any = None
-    ):
-        if published.windows is not None:
-            msg = (
-                "the explorer shows one map, and this release has {:,}, one for each time window; "
-                "{write_report(path, graph, release, denoise(graph, release))} makes a page of all of them"
-            )
-            raise InputError(Sentence(msg, len(published.windows) - 1))
-        self.published, self.graph, self.metres = published, _checked_map_graph(published.graph), checked_metres(metres)
-        self.name, self.label = name or str(published.ledger["dataset"]), label
+    def __init__(self, published: Release, *, texts: PageTexts | None = None, guides: Any = None):
+        self.published, self.graph = published, _checked_map_graph(published.graph)
+        self.texts = _completed(texts, self.graph, str(published.ledger["dataset"]), published.attribution)
         self.guides = PublicGuides(self.graph, guides, published)
-        self.order = drawing_order(self.graph)
+        self.order, self.regions = drawing_order(self.graph), RegionTotals(self.graph, self.guides)
 
     def describe(self) -> Json:
         return {
-            **_graph_description(self.graph, self.order, "release", self.name, self.label, metres=self.metres),
+            **_graph_description(self.graph, self.order, "release", self.texts),
             "guides": self.guides.describe(),
             "delta": self.published.delta,
             "unit": self.published.unit or "unit",
             "sensitivity_squared": str(self.published.sensitivity_squared),
             "release": _release_summary(self.published),
+            "windows": None if self.published.windows is None else window_texts(self.published.windows),
         }
 
     def view(self, request: ViewRequest) -> Json:
         shown = _map_view(self.graph, self.published, request, order=self.order, guides=self.guides)
         return _guarantee_of(self.published) | shown
+
+    def total(self, request: RegionRequest) -> Json:
+        return _region_total(self.regions, self.published, request)
 
     def check(self) -> Json:
         raise RequestRefused(409, "There are no private events here.")
@@ -192,6 +220,9 @@ class PublishedMap:
 
     def download(self, request: ViewRequest) -> bytes:
         raise RequestRefused(409, "This release was opened from its folder; pass on that folder.")
+
+    def report(self, request: ViewRequest) -> bytes:
+        return report_file(self.graph, self.published, request, self.guides, self.texts, epsilon=self.published.epsilon)
 
 
 # ---- private events ---------------------------------------------------------------------------------------------------
@@ -205,11 +236,8 @@ class PrivateEvents:
         counts: CountMap,
         ledger: Ledger | None,
         *,
-        name: str | None = None,
-        label: str = "events",
+        texts: PageTexts | None = None,
         not_protected: str | None = None,
-        attribution: str | None = None,
-        metres: float | None = None,
         guides: Any = None,
         keep: str | Path | None = None,
         check: Callable[[], EventCheck] | None = None,
@@ -217,12 +245,11 @@ class PrivateEvents:
     ):
         ledger = _checked_ledger(counts, ledger)
         self.release_folder, self._on_release, self._check = checked_release_folder(keep, ledger), on_release, check
-        self.graph, self.ledger, self.metres = _checked_map_graph(counts.graph), ledger, checked_metres(metres)
-        self.name, self.label = name or ledger.dataset, label
-        self.not_protected, self.attribution = not_protected, attribution
+        self.graph, self.ledger, self.not_protected = _checked_map_graph(counts.graph), ledger, not_protected
+        self.texts = _completed(texts, self.graph, ledger.dataset)
         self.guides = PublicGuides(self.graph, guides)
         self.caps, self.adjacency, self.squared = dict(counts.caps), counts.adjacency, counts.sensitivity_squared
-        self.order = drawing_order(self.graph)
+        self.order, self.regions = drawing_order(self.graph), RegionTotals(self.graph, self.guides)
         self.releases: list[Release] = []
         self.saved: list[SavedRelease] = []
         self._counts = counts  # private; only draw() reads them
@@ -232,7 +259,7 @@ class PrivateEvents:
     def describe(self) -> Json:
         budget = self._budget()
         return {
-            **_graph_description(self.graph, self.order, "private", self.name, self.label, metres=self.metres),
+            **_graph_description(self.graph, self.order, "private", self.texts),
             "guides": self.guides.describe(),
             "delta": budget["delta"],
             "unit": self.ledger.unit,
@@ -272,6 +299,12 @@ class PrivateEvents:
         latest = self.releases[-1]
         shown = _map_view(self.graph, latest, request, order=self.order, guides=self.guides)
         return {**_guarantee_of(latest), "budget": self._budget(), **shown}
+
+    def total(self, request: RegionRequest) -> Json:
+        """Return the total of a region of the latest release: the counts are not read."""
+        if not self.releases:
+            raise RequestRefused(409, "No release has been drawn yet, and nothing else of these events may be shown.")
+        return _region_total(self.regions, self.releases[-1], request)
 
     def _planned(self, request: ViewRequest) -> Json:
         """Return noise, expected error and cost of a release at this epsilon, from public inputs: the counts are not read.
@@ -325,7 +358,7 @@ class PrivateEvents:
             try:
                 published = release(
                     self._counts, epsilon=request.epsilon, delta=self.ledger.last_snapshot.delta, ledger=self.ledger, public_graph=True,
-                    not_protected=self.not_protected, attribution=self.attribution,
+                    not_protected=self.not_protected, attribution=self.texts.attribution,
                 )  # fmt: skip
             except BudgetExceeded:
                 raise RequestRefused(
@@ -357,7 +390,7 @@ class PrivateEvents:
         }
 
     def download(self, request: ViewRequest) -> bytes:
-        """Return the latest release as a zip file: map.csv (noisy, denoised, expected error) and certificate.json.
+        """Return the latest release as a zip file: map.csv (noisy, denoised, expected error, interval), certificate.json and report.html.
 
         With guides there are also guided.csv, the map that was denoised with them, and guides.json, which names them.
         """
@@ -373,6 +406,13 @@ class PrivateEvents:
                 for path in sorted(folder.iterdir()):
                     archive.write(path, f"release/{path.name}")
         return archive_bytes.getvalue()
+
+    def report(self, request: ViewRequest) -> bytes:
+        """Return the report of the latest release, made from the release and public guides alone."""
+        if not self.releases:
+            raise RequestRefused(409, "No release has been drawn yet, and nothing else of these events may be downloaded.")
+        latest = self.releases[-1]
+        return report_file(self.graph, latest, request, self.guides, self.texts, epsilon=latest.epsilon)
 
 
 # ---- shared by all sessions ---------------------------------------------------------------------------------------------
@@ -391,21 +431,56 @@ def _map_view(
         raise RequestRefused(409, msg) from None
 
 
-def _graph_description(graph: Graph, order: np.ndarray, kind: Kind, name: str, label: str, *, metres: float | None = None) -> Json:
-    """Return graph, methods and slider for the page, with empty entries for what only private events have."""
+def _region_total(regions: RegionTotals, noisy: Noisy, request: RegionRequest) -> Json:
+    """Return the total of a region of a noisy map; that a guide cannot be used on it is answered, since guides and map are public."""
+    try:
+        return regions.answer(noisy, request)
+    except InputError as error:
+        raise RequestRefused(409, f"The total cannot be computed: {error}.") from None
+
+
+def _graph_description(graph: Graph, order: np.ndarray, kind: Kind, texts: PageTexts) -> Json:
+    """Return graph, texts, methods and slider for the page, with empty entries for what only private events have."""
     return {
         "kind": kind,
-        "name": name,
-        "label": label,
+        "title": texts.title,
+        "label": texts.label,
+        "counted": texts.unit or texts.label,
+        "credit": texts.attribution or "",
         "nodes": graph.n,
         "edges": graph.n_edges,
-        "graph": pack_graph(graph, order, metres=metres),
+        "graph": pack_graph(graph, order, metres=texts.metres, outlines=texts.outlines),
         "methods": methods_for(graph),
         "epsilon": {"min": MIN_EPSILON, "max": MAX_EPSILON, "start": START_EPSILON},
         "budget": None,
         "draws": 0,
         "release": None,
+        "windows": None,
+        "half_width": INTERVAL_HALF_WIDTH,
     }
+
+
+def _completed(texts: PageTexts | None, graph: Graph, title: str, attribution: str | None = None) -> PageTexts:
+    """Return the texts with a title and the source of the graph, where they were not given."""
+    texts = texts or PageTexts()
+    return replace(texts, title=texts.title or title, attribution=texts.attribution or attribution or graph.attribution)
+
+
+def report_file(
+    graph: Graph, noisy: Noisy, request: ViewRequest, guides: PublicGuides, texts: PageTexts, *, epsilon: float
+) -> bytes:
+    """Return the report of a noisy map at the settings of the page: the file that `write_report` writes."""
+    result = denoised_for(graph, noisy, replace(request, moving=False), guides)
+    certificate = None
+    if isinstance(noisy, Release):
+        settings = {"nonnegative": request.nonnegative, "integer": request.integer}
+        certificate = certificate_with_map(noisy, result, method=result.method, **settings)
+    with tempfile.TemporaryDirectory() as folder:
+        path = write_report(
+            Path(folder) / "report.html", graph, noisy, result, title=texts.title, label=texts.label, unit=texts.unit,
+            attribution=texts.attribution, outlines=texts.outlines, certificate=certificate, epsilon=epsilon, metres=texts.metres,
+        )  # fmt: skip
+        return path.read_bytes()
 
 
 def _release_summary(published: Release) -> Json:
@@ -421,7 +496,8 @@ def _guarantee_of(published: Release) -> Json:
 
 def _checked_map_graph(graph: Graph) -> Graph:
     """Return the graph if a map can be drawn of it."""
-    if checked_graph(graph).coords is None or not graph.n:
+    graph = as_graph(graph)
+    if graph.coords is None or not graph.n:
         msg = "the explorer draws maps, which need the places of the nodes; build the graph with coords= (one row per node)"
         raise InputError(msg)
     return graph

@@ -7,10 +7,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from hushgraph.estimators import METHODS, Denoised, MethodName, denoise, obstacle_to_counts
+from hushgraph.estimators import INTERVAL_LEVEL, METHODS, Denoised, MethodName, denoise, obstacle_to_counts
 from hushgraph.explorer.guides import PublicGuides
 from hushgraph.graphs import Graph, Noisy
-from hushgraph.plotting import pack_values
+from hushgraph.plotting import pack_interval, pack_values
 from hushgraph.wavelets import paper_risk_curves
 
 OFFERED = {name: method for name, method in METHODS.items() if method.is_for_large_graphs}
@@ -69,26 +69,52 @@ def map_view(
     """Return maps and numbers for one noisy map, ready for JSON; `truth` is given only for generated counts."""
     wants_guides = request.guides and guides.are_used_by(request.method)
     has_guides = wants_guides and not request.moving  # with guides no method is fast
-    guide_maps = guides.maps(request.method, nonnegative=request.nonnegative) if has_guides else None
-    result = _denoised(graph, noisy, request, guide_maps)
+    result = denoised_for(graph, noisy, request, guides)
     step = noisy.noise_level / _STEPS_PER_SIGMA
     errors = {"noisy": noisy.noise_level, **typical_error(result)}
     if truth is not None:
         errors["actual"] = float(np.sqrt(np.mean((result.signal - truth) ** 2)))
+    has_interval = not request.moving and result.typical_error.is_known  # a moving slider is answered faster without
+    lower, upper = result.interval(INTERVAL_LEVEL) if has_interval else (None, None)
     return {
         "method": request.method_now,
         "settled": request.method_now == request.method and has_guides == wants_guides,
         "sigma": noisy.sigma,
         "errors": errors,
+        "interval": interval_facts(lower, upper, truth),
         "why": str(result.details.get("why", "")),
         "notes": list(result.details.get("notes", [])),
         "guides": guides.effects(result) if has_guides else None,
-        "risk": risk_chart(graph, noisy),
-        "maps": {
-            "noisy": pack_values(np.asarray(noisy.values, dtype=np.float64)[order], step=step),
-            "denoised": pack_values(np.asarray(result.signal, dtype=np.float64)[order], step=step),
-        },
+        "risk": risk_chart(graph, noisy) if noisy.windows is None else None,
+        "maps": packed_maps(noisy, result, (lower, upper), order=order, step=step),
     }
+
+
+def packed_maps(
+    noisy: Noisy, result: Denoised, interval: tuple[np.ndarray | None, np.ndarray | None], *, order: np.ndarray, step: float
+) -> list[dict[str, Any]]:
+    """Return the values of each map, one for each time window, ready for JSON; without intervals there are no expected errors either."""
+
+    def columns(values: Any) -> np.ndarray:
+        return np.asarray(values, dtype=np.float64).reshape(len(order), -1)[order].T
+
+    lower, upper = interval
+    signals = list(zip(columns(noisy.values), columns(result.signal), strict=True))
+    maps = [{"noisy": pack_values(a, step=step), "denoised": pack_values(b, step=step)} for a, b in signals]
+    if lower is None or upper is None:
+        return maps
+    limits = zip(columns(lower), columns(upper), columns(result.expected_error()), strict=True)
+    for parts, (_, denoised), (low, high, expected) in zip(maps, signals, limits, strict=True):
+        parts |= pack_interval(denoised, low, high, step=step) | {"error": pack_values(expected, step=step)}
+    return maps
+
+
+def interval_facts(lower: np.ndarray | None, upper: np.ndarray | None, truth: np.ndarray | None) -> dict[str, float] | None:
+    """Return the level of the intervals and, for generated counts, the share of them that hold the true count; None without intervals."""
+    if lower is None or upper is None:
+        return None
+    facts = {"level": INTERVAL_LEVEL}
+    return facts if truth is None else facts | {"actual": float(np.mean((lower <= truth) & (truth <= upper)))}
 
 
 def typical_error(result: Denoised) -> dict[str, float | None]:
@@ -97,7 +123,10 @@ def typical_error(result: Denoised) -> dict[str, float | None]:
     return {"below" if error.is_bound else "denoised": error.size if error.is_known else None}
 
 
-def _denoised(graph: Graph, noisy: Noisy, request: ViewRequest, guide_maps: dict[str, np.ndarray] | None) -> Denoised:
+def denoised_for(graph: Graph, noisy: Noisy, request: ViewRequest, guides: PublicGuides) -> Denoised:
+    """Return the result at the settings of the page; while the slider moves, that of a fast method without guides."""
+    has_guides = request.guides and guides.are_used_by(request.method) and not request.moving
+    guide_maps = guides.maps(request.method, nonnegative=request.nonnegative) if has_guides else None
     method = request.method_now
     is_replaced = method != request.method
     return denoise(

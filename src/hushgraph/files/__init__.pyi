@@ -1,4 +1,10 @@
+from .features import (
+    check_feature_file as check_feature_file,
+    is_feature_file as is_feature_file,
+    write_features as write_features,
+)
 from .graphs import (
+    looks_like_graph as looks_like_graph,
     read_edge_table as read_edge_table,
     read_graph as read_graph,
     write_graph as write_graph,
@@ -6,10 +12,15 @@ from .graphs import (
 from .parquet import (
     end_columns as end_columns,
 )
+from .regions import (
+    check_region_file as check_region_file,
+    read_regions as read_regions,
+)
 from .signals import (
     read_named_signal as read_named_signal,
     read_signal as read_signal,
     signal_format as signal_format,
+    write_rows as write_rows,
     write_signal as write_signal,
 )
 from .text import (

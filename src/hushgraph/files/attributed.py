@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import re
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +17,21 @@ from hushgraph.graphs import (
     PLACES,
     STREET_ATTRIBUTES,
     CodedTexts,
+    Curves,
     EdgeTable,
     Streets,
     affinities,
     checked_value,
     column_of,
     is_integer,
+    lonlat_lines,
+    lonlat_of,
+    stated_crs,
     text_labels,
 )
+
+_LINE = re.compile(r"LINESTRING( ?Z)? ?\(([^()]*)\)", re.ASCII)
+_DEGREES_FIRST, _PLANE_FIRST = (("lon", "lat"), ("x", "y")), (("x", "y", "z"), ("x", "y"), ("lon", "lat"))
 
 
 class Collected:
@@ -55,7 +65,8 @@ class Collected:
         asked = self._distance if self._distance is not None else self._weight
         return "weight" if asked is None else asked
 
-    def table(self, labels: np.ndarray | None, crs: str | None) -> EdgeTable:
+    def table(self, labels: np.ndarray | None, *, file_crs: str | None = None, asked_crs: str | None = None) -> EdgeTable:
+        """Return the edges; `file_crs` is the crs that the file states, and `asked_crs` what the caller says that coordinates are."""
         n = len(self.order)
         rank = np.full(len(self.numbers), -1)
         rank[self.order] = np.arange(n)
@@ -72,8 +83,8 @@ class Collected:
         value, is_distance = column_of(seen, self._weight, self._distance, self.path)
         values = None if value is None else self._values(value, is_distance, pairs)
         weights = affinities(values, value, pairs, is_distance=is_distance)
-        coords = self._coords()
-        return EdgeTable(pairs, n, weights, coords, crs if coords is not None else None, labels)
+        coords, crs = places_of_nodes(self._coords, file_crs=file_crs, asked_crs=asked_crs, path=self.path)
+        return EdgeTable(pairs, n, weights, coords, crs, labels)
 
     def streets(self, directed: bool) -> Streets | None:
         """Return the attributes of streets, as far as they were collected; None if no edge has any."""
@@ -88,18 +99,73 @@ class Collected:
             for attributes, (i, j), line in zip(self.attributes, pairs.tolist(), self.lines, strict=True)
         ]  # fmt: skip
 
-    def _coords(self) -> np.ndarray | None:
-        for axes in PLACES:
-            if self.places and all(axis in place for place in self.places for axis in axes):
-                try:
-                    coords = np.array([[float(place[axis]) for axis in axes] for place in self.places])
-                except ValueError:
-                    coords = np.full((1, 1), np.nan)
-                if not np.isfinite(coords).all():
-                    msg = f"{self.path} has nodes whose {' and '.join(axes)} are no finite numbers; correct them, or leave them out"
-                    raise InputError(msg)
-                return coords
+    def _coords(self, axes: tuple[str, ...]) -> np.ndarray | None:
+        if not self.places or not all(axis in place for place in self.places for axis in axes):
+            return None
+        try:
+            coords = np.array([[float(place[axis]) for axis in axes] for place in self.places])
+        except ValueError:
+            coords = np.full((1, 1), np.nan)
+        if not np.isfinite(coords).all():
+            msg = f"{self.path} has nodes whose {' and '.join(axes)} are no finite numbers; correct them, or leave them out"
+            raise InputError(msg)
+        return coords
+
+
+def places_of_nodes(
+    coords_of: Callable[[tuple[str, ...]], np.ndarray | None], *, file_crs: str | None, asked_crs: str | None, path: Path
+) -> tuple[np.ndarray | None, str | None]:
+    """Return the coordinates of nodes with their crs: "lonlat", or None for a plane.
+
+    Coordinates in another crs that the file states become longitude and latitude, which OSMnx also keeps as lon and lat of each node; with
+    "planar" as `asked_crs` they stay.
+
+    Parameters
+    ----------
+    coords_of : callable
+        Returns the coordinates with the names of these axes, or None if not all nodes have them.
+    file_crs, asked_crs : str or None
+        The crs that the file states, as text, and what the caller says that coordinates are.
+    path : Path
+        The file, for errors.
+    """
+    crs = stated_crs(file_crs)
+    is_projected = crs not in (None, "lonlat") and asked_crs != "planar"
+    for axes in _DEGREES_FIRST if is_projected else _PLANE_FIRST if asked_crs == "planar" else PLACES:
+        coords = coords_of(axes)
+        if coords is None:
+            continue
+        if is_projected and axes != ("lon", "lat"):
+            coords = lonlat_of(coords, str(crs), path)
+        return coords, "lonlat" if crs == "lonlat" or is_projected else None
+    return None, None
+
+
+def with_curves(
+    table: EdgeTable, line_texts: Iterable[str | None], *, file_crs: str | None, asked_crs: str | None, path: Path
+) -> EdgeTable:
+    """Return edges with their bends, from LINESTRINGs in well-known text, as OSMnx writes them; other texts are straight edges."""
+    lines = [_points(text) if text else None for text in line_texts]
+    if table.coords is None or all(line is None for line in lines):
+        return table
+    crs = stated_crs(file_crs)
+    if crs not in (None, "lonlat") and asked_crs != "planar":
+        lines = lonlat_lines(lines, str(crs), path)
+    return table._replace(curves=Curves.of(table.pairs, lines, table.coords))
+
+
+def _points(text: str) -> np.ndarray | None:
+    """Return the points of a LINESTRING, None of another text: what is only drawn is no reason to refuse a file."""
+    match = _LINE.fullmatch(text.strip())
+    if match is None:
         return None
+    width = 3 if match[1] else 2
+    try:
+        numbers = list(map(float, match[2].replace(",", " ").split()))
+        points = np.array(numbers).reshape(match[2].count(",") + 1, width)
+    except ValueError:
+        return None
+    return points[:, :2] if all(map(math.isfinite, numbers)) else None
 
 
 def labels_of_ids(ids: list[str], path: Path, kind: str | None = None) -> np.ndarray | None:

@@ -74,6 +74,13 @@ def read_edge_list(path: Path, *, delimiter: str | None, weight: ColumnChoice, d
     return _read_text_ids(path, layout) or _read_row_by_row(path, layout, delimiter or " ")
 
 
+def has_edge_columns(path: Path, delimiter: str | None) -> bool:
+    """Return whether the first line of a text file names the two ends of edges."""
+    line = next((line for _, line in numbered_lines(path) if line.strip() and not line.startswith("#")), "")
+    fields = _fields(line, delimiter)
+    return fields is not None and _ends(fields) is not None
+
+
 # ---- layout ---------------------------------------------------------------------------------------------------------
 
 

@@ -9,9 +9,12 @@ from hushgraph._validation import choose
 
 GRAPH_ENDINGS = {
     ".graphml": "graphml", ".gml": "gml", ".mtx": "mtx", ".txt": "snap", ".edges": "snap", ".edgelist": "snap", ".el": "snap",
-    ".csv": "csv", ".tsv": "tsv", ".parquet": "parquet", ".npz": "npz",
+    ".csv": "csv", ".tsv": "tsv", ".parquet": "parquet", ".npz": "npz", ".geojson": "geojson", ".gpkg": "gpkg", ".shp": "shp",
 }  # fmt: skip
-SIGNAL_ENDINGS = {".csv": "csv", ".tsv": "tsv", ".parquet": "parquet", ".npy": "npy"}
+TABLE_ENDINGS = {".csv": "csv", ".tsv": "tsv", ".parquet": "parquet"}
+SIGNAL_ENDINGS = {**TABLE_ENDINGS, ".npy": "npy"}
+SHAPE_FORMATS = ("geojson", "gpkg", "shp")
+LABEL_COLUMNS = ("node", "label", "id", "osmid")  # of a table of nodes; the first one that is there counts
 DELIMITERS: dict[str, str | None] = {"csv": ",", "tsv": "\t", "snap": None}
 
 

@@ -45,9 +45,9 @@ def read_gml(path: Path, *, weight: ColumnChoice, distance: ColumnChoice) -> Edg
         raise InputError(msg)
     given = [label for label in labels if label is not None]
     if len(given) == len(labels) and any(label.startswith('"') for label in given):
-        return collected.table(text_labels([html.unescape(label.strip('"')) for label in given], path), None)
+        return collected.table(text_labels([html.unescape(label.strip('"')) for label in given], path))
     numbers = given if len(given) == len(labels) and all(map(is_integer, given)) else list(map(str, collected.names))
-    return collected.table(labels_of_ids(numbers, path), None)
+    return collected.table(labels_of_ids(numbers, path))
 
 
 def _gml_items(path: Path) -> Iterator[tuple[str, dict[str, str], int]]:

@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import html
 import re
+from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 from xml.parsers import expat
-from xml.sax.saxutils import quoteattr
+from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
 
 from hushgraph._errors import InputError
 from hushgraph._validation import shown
-from hushgraph.files.attributed import Collected, labels_of_ids
+from hushgraph.files.attributed import Collected, labels_of_ids, places_of_nodes, with_curves
 from hushgraph.files.edge_rows import integers_of
 from hushgraph.files.formats import ColumnChoice
 from hushgraph.files.graphml_fast import NOT_PLAIN, NOT_WANTED, EdgeTexts, Keys, PlainRows, plain_rows
@@ -32,19 +33,24 @@ from hushgraph.graphs import (
     WEIGHT_HINT,
     CodedTexts,
     EdgeTable,
+    NodeNames,
+    Origin,
     Streets,
     affinities,
+    attribution_of,
     check_all_given,
     checked_value,
     column_of,
-    is_lonlat,
     label_kind,
     labels_of,
+    stated_crs,
 )
 
 _LONGEST = 1 << 26  # bytes without the end of an element
 _LARGE = 1 << 12  # bytes; below that the XML parser is as fast
+_GEOMETRY = "geometry"  # attribute of edges in files of OSMnx: a LINESTRING, if the street bends
 _NAMES = "name", "id"  # data of nodes that are their names, in files of igraph
+_STREET_NAMES = ("name",)  # which are read without covariates, too: maps show them
 _AXES = tuple(dict.fromkeys(axis for axes in PLACES for axis in axes))
 
 
@@ -62,7 +68,8 @@ class _GraphML:
         self.found, self.path = Collected(path, weight, distance), path
         self.wanted = (
             self.found.wanted,
-            *(STREET_ATTRIBUTES if covariates else ()),
+            _GEOMETRY,
+            *(STREET_ATTRIBUTES if covariates else _STREET_NAMES),
         )  # attributes of edges; the first may be anything
         self.directed = True
         self.keys: dict[str, tuple[str, str]] = {}
@@ -143,17 +150,21 @@ class _GraphML:
             self.found.add_edge((attributes["source"], attributes["target"]), data, line)
 
 
-def read_graphml(path: Path, *, weight: ColumnChoice, distance: ColumnChoice, covariates: bool = False) -> EdgeTable:
-    """Return the edges of a GraphML file; with EPSG:4326 as graph attribute "crs", coordinates are longitude and latitude.
+def read_graphml(
+    path: Path, *, weight: ColumnChoice, distance: ColumnChoice, covariates: bool = False, crs: str | None = None
+) -> EdgeTable:
+    """Return the edges of a GraphML file; its graph attribute "crs", which OSMnx writes, says what the coordinates are.
 
-    With `covariates`, the attributes that OSMnx gives to streets are read, too.
+    Names of streets are read, and with `covariates` all attributes that OSMnx gives to streets. `crs` is that of `read_graph`.
     """
-    chosen = {"weight": weight, "distance": distance}
+    chosen: Any = {"weight": weight, "distance": distance, "crs": crs}
     table = read_plain(path, covariates=covariates, **chosen) if path.stat().st_size >= _LARGE else None
     return table or read_xml(path, covariates=covariates, **chosen)
 
 
-def read_xml(path: Path, *, weight: ColumnChoice, distance: ColumnChoice, covariates: bool = False) -> EdgeTable:
+def read_xml(
+    path: Path, *, weight: ColumnChoice, distance: ColumnChoice, covariates: bool = False, crs: str | None = None
+) -> EdgeTable:
     """Return the edges, read element by element: for files that are not plain in every byte, and to find faults."""
     reader, total, fault = _GraphML(path, weight, distance, covariates), 0, ""
     try:
@@ -178,8 +189,11 @@ def read_xml(path: Path, *, weight: ColumnChoice, distance: ColumnChoice, covari
         raise InputError(fault)
     names = _names_from_igraph(reader) or reader.found.names
     labels = labels_of_ids(names, path, reader.graph.get(LABELS_HINT))
-    table = reader.found.table(labels, "lonlat" if is_lonlat(reader.graph.get("crs")) else None)
-    return table._replace(streets=reader.found.streets(reader.directed)) if covariates else table
+    file_crs = reader.graph.get("crs")
+    table = reader.found.table(labels, file_crs=file_crs, asked_crs=crs)
+    lines = (attributes.get(_GEOMETRY) for attributes in reader.found.attributes)
+    table = with_curves(table, lines, file_crs=file_crs, asked_crs=crs, path=path)
+    return _with_streets(table, reader.found.streets(reader.directed), reader, covariates)
 
 
 def _names_from_igraph(reader: _GraphML) -> list[str] | None:
@@ -198,7 +212,9 @@ class _NotPlainError(Exception):
     pass
 
 
-def read_plain(path: Path, *, weight: ColumnChoice, distance: ColumnChoice, covariates: bool = False) -> EdgeTable | None:
+def read_plain(
+    path: Path, *, weight: ColumnChoice, distance: ColumnChoice, covariates: bool = False, crs: str | None = None
+) -> EdgeTable | None:
     """Return the edges of a file that is plain in every byte; None for other files and files with a fault."""
     try:
         blocks = large_blocks(path)
@@ -210,15 +226,24 @@ def read_plain(path: Path, *, weight: ColumnChoice, distance: ColumnChoice, cova
         if named and first[start:].startswith(b'<node id="n0"'):
             return None  # of igraph: labels may be data
         axes = [axis for axis in _AXES if axis in names]
-        texts = EdgeTexts(_street_keys(reader)) if covariates else None
+        wanted = (*(STREET_ATTRIBUTES if covariates else _STREET_NAMES), _GEOMETRY)
+        wanted = wanted if covariates else tuple(name for name in wanted if name in names)
+        texts = EdgeTexts(_keys_of(reader, wanted)) if wanted else None
         rows = plain_rows(chain([first[start:]], blocks), _roles(reader, axes), len(axes), texts)
         if rows is None:
             return None
         whole = _around(first[:start], rows.tail, _GraphML(path, weight, distance))
         if (whole.keys, whole.defaults) != (reader.keys, reader.defaults):
             return None
-        table = _plain_table(rows, axes, whole, weight, distance)
-        return table if texts is None else table._replace(streets=_plain_streets(texts, whole))
+        table = _plain_table(rows, whole, weight, distance)
+        file_crs, coords_of = whole.graph.get("crs"), partial(_plain_coords, rows, axes, whole)
+        coords, coords_crs = places_of_nodes(coords_of, file_crs=file_crs, asked_crs=crs, path=path)
+        table = table._replace(coords=coords, crs=coords_crs)
+        columns = {} if texts is None else _plain_texts(texts, whole)
+        if (lines := columns.pop(_GEOMETRY, None)) is not None:
+            line_texts = (lines.texts[code] for code in lines.codes.tolist())
+            table = with_curves(table, line_texts, file_crs=file_crs, asked_crs=crs, path=path)
+        return _with_streets(table, Streets(columns, whole.directed) if columns else None, whole, covariates)
     except (_NotPlainError, *CUT_SHORT):
         return None
 
@@ -246,22 +271,33 @@ def _roles(reader: _GraphML, axes: list[str]) -> Keys:
     return Keys.of({key: found for key, found in roles.items() if found != (NOT_WANTED, NOT_WANTED)})
 
 
-def _street_keys(reader: _GraphML) -> dict[str, list[str]]:
-    """Return the keys of each attribute of streets; a key that is not declared counts by its id."""
-    names = {name: name for name in STREET_ATTRIBUTES} | {key: name for key, (_, name) in reader.keys.items()}
-    return {name: [key for key, found in names.items() if found == name] for name in STREET_ATTRIBUTES}
+def _keys_of(reader: _GraphML, attributes: tuple[str, ...]) -> dict[str, list[str]]:
+    """Return the keys of each attribute of edges; a key that is not declared counts by its id."""
+    names = {name: name for name in attributes} | {key: name for key, (_, name) in reader.keys.items()}
+    return {name: [key for key, found in names.items() if found == name] for name in attributes}
 
 
-def _plain_streets(texts: EdgeTexts, reader: _GraphML) -> Streets:
-    """Return the attributes of streets; where there is none, the text is the default or empty, which is unknown."""
+def _with_streets(table: EdgeTable, streets: Streets | None, reader: _GraphML, covariates: bool) -> EdgeTable:
+    """Return the table with the names of streets, the source that the file states and, if `covariates` are wanted, all attributes."""
+    file_crs = stated_crs(reader.graph.get("crs"))
+    is_converted = file_crs not in (None, "lonlat") and table.crs == "lonlat"
+    table = table._replace(attribution=attribution_of(reader.graph), origin=Origin(crs=file_crs) if is_converted else None)
+    if streets is None or covariates:
+        return table._replace(streets=streets)
+    coded = streets.attributes.get("name")
+    return table if coded is None else table._replace(names=NodeNames.of_streets(table.pairs, table.n, coded))
+
+
+def _plain_texts(texts: EdgeTexts, reader: _GraphML) -> dict[str, CodedTexts]:
+    """Return attributes of edges; where there is none, the text is the default or empty, which is unknown."""
     columns = {}
     for name, (codes, distinct) in texts.columns().items():
         decoded = [html.unescape(text.decode()) for text in distinct]
         columns[name] = CodedTexts(np.where(codes < 0, len(decoded), codes), [*decoded, reader.default("edge", name) or ""])
-    return Streets(columns, reader.directed)
+    return columns
 
 
-def _plain_table(rows: PlainRows, axes: list[str], reader: _GraphML, weight: ColumnChoice, distance: ColumnChoice) -> EdgeTable:
+def _plain_table(rows: PlainRows, reader: _GraphML, weight: ColumnChoice, distance: ColumnChoice) -> EdgeTable:
     n = len(rows.nodes)
     if n != len(rows.names) or np.any(np.bincount(rows.nodes, minlength=n) != 1):
         raise _NotPlainError  # a node twice, or an edge to none
@@ -270,9 +306,7 @@ def _plain_table(rows: PlainRows, axes: list[str], reader: _GraphML, weight: Col
     labels = _plain_labels(rows, reader.graph.get(LABELS_HINT), reader.path)
     pairs = rank[rows.edges]
     weights = _plain_weights(rows, pairs, reader, weight, distance)
-    coords = _plain_coords(rows, axes, reader) if n else None
-    crs = "lonlat" if coords is not None and is_lonlat(reader.graph.get("crs")) else None
-    return EdgeTable(pairs, n, weights, coords, crs, labels)
+    return EdgeTable(pairs, n, weights, labels=labels)
 
 
 def _plain_labels(rows: PlainRows, kind: str | None, path: Path) -> np.ndarray | None:
@@ -304,19 +338,18 @@ def _plain_weights(
     return affinities(values, name, pairs, is_distance=is_distance)
 
 
-def _plain_coords(rows: PlainRows, axes: list[str], reader: _GraphML) -> np.ndarray | None:
-    for chosen in PLACES:
-        columns = []
-        for column in (axes.index(axis) for axis in chosen if axis in axes):
-            given, default = (rows.has_place >> column & 1).astype(bool), reader.default("node", axes[column])
-            if given.all() or default is not None:
-                columns.append(rows.places[:, column] if given.all() else np.where(given, rows.places[:, column], _number(default)))
-        if len(columns) == len(chosen):
-            coords = np.stack(columns, axis=1)
-            if not np.isfinite(coords).all():
-                raise _NotPlainError
-            return coords
-    return None
+def _plain_coords(rows: PlainRows, axes: list[str], reader: _GraphML, chosen: tuple[str, ...]) -> np.ndarray | None:
+    columns = []
+    for column in (axes.index(axis) for axis in chosen if axis in axes):
+        given, default = (rows.has_place >> column & 1).astype(bool), reader.default("node", axes[column])
+        if given.all() or default is not None:
+            columns.append(rows.places[:, column] if given.all() else np.where(given, rows.places[:, column], _number(default)))
+    if len(columns) < len(chosen) or not len(rows.nodes):
+        return None
+    coords = np.stack(columns, axis=1)
+    if not np.isfinite(coords).all():
+        raise _NotPlainError
+    return coords
 
 
 def _number(text: str | None) -> float:
@@ -351,10 +384,12 @@ def write_graphml(file: BinaryIO, table: EdgeTable, *, for_osmnx: bool = False) 
     axes = "" if table.coords is None else "xyz"[: table.coords.shape[1]]
     keys = [(axis, "node", axis, number) for axis in axes]
     keys += [("w", "edge", "weight", number)] * (table.weights is not None)
+    keys += [("name", "edge", "name", "string")] * (table.names is not None)
     hints = {LABELS_HINT: kind}
     hints |= {"crs": "EPSG:4326"} if table.crs == "lonlat" else {}
     hints |= {WEIGHT_HINT: "weight"} if table.weights is not None else {}
     hints |= {COORDS_HINT: "x y z"} if len(axes) == 3 else {}
+    hints |= {"attribution": escape(table.attribution)} if table.attribution else {}
     keys += [(f"g{k}", "graph", name, "string") for k, name in enumerate(hints)]
     file.write(b'<?xml version="1.0" encoding="UTF-8"?>\n<graphml xmlns="http://graphml.graphdrawing.org/xmlns">\n')
     for key, whose, name, form in keys:
@@ -378,9 +413,17 @@ def _write_edges(file: BinaryIO, quoted: list[str], table: EdgeTable) -> None:
     for start in range(0, len(table.pairs), 10_000):
         pairs = table.pairs[start : start + 10_000].tolist()
         values = [[]] * len(pairs) if table.weights is None else table.weights[start : start + 10_000, None].tolist()
-        edges = zip(pairs, values, strict=True)
-        lines = (f"    <edge source={quoted[i]} target={quoted[j]}>{_data('w', row)}</edge>\n" for (i, j), row in edges)
+        edges = zip(pairs, values, _name_data(table, table.pairs[start : start + 10_000]), strict=True)
+        lines = (f"    <edge source={quoted[i]} target={quoted[j]}>{_data('w', row)}{name}</edge>\n" for (i, j), row, name in edges)
         file.write("".join(lines).encode())
+
+
+def _name_data(table: EdgeTable, pairs: np.ndarray) -> list[str]:
+    """Return the name of the street of each edge, the one that both of its ends have, as GraphML data."""
+    if table.names is None:
+        return [""] * len(pairs)
+    texts = [*(f'<data key="name">{escape(_forbidden.sub(" ", text))}</data>' for text in table.names.texts), ""]
+    return [texts[code] for code in table.names.of_edges(pairs).tolist()]
 
 
 _forbidden = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")

@@ -8,7 +8,7 @@ import operator
 import zipfile
 import zlib
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 import numpy as np
 from scipy import sparse
@@ -17,12 +17,18 @@ from hushgraph._errors import InputError
 from hushgraph._validation import shown
 from hushgraph.files.formats import ColumnChoice
 from hushgraph.files.text import MOST_UNPACKED, UNPACKED_FREELY, all_bytes
-from hushgraph.graphs import MAX_NODES, EdgeTable, affinities, column_of, label_kind
+from hushgraph.graphs import MAX_NODES, Curves, EdgeTable, NodeNames, Outlines, affinities, column_of, label_kind
 
 _COVARIATES = "covariate_names", "covariates"
+_CURVES = "curve_points", "curve_starts", "curve_edges"
+_OUTLINES = "outline_corners", "outline_starts", "outline_nodes"
+_NAMES = "name_texts", "name_codes"
 _BARE_NODES, _NODES_PER_EDGE = 1_000_000, 100
 NO_ARRAY = (OSError, ValueError, EOFError, LookupError, TypeError, AttributeError, RuntimeError, OverflowError, MemoryError,
             SyntaxError, zlib.error, zipfile.BadZipFile)  # fmt: skip  # what unpacking damaged arrays raises
+
+
+Shape = TypeVar("Shape", Outlines, Curves)
 
 
 # ---- npz ------------------------------------------------------------------------------------------------------------
@@ -81,7 +87,7 @@ def _our_table(path: Path, arrays: dict[str, np.ndarray], weight: ColumnChoice, 
     if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.dtype.kind not in "iu" or n.shape != () or n.dtype.kind not in "iu":
         msg = f"{path} must hold edges, (m, 2) integers, and n, an integer; got {shown(pairs)} and {shown(n)}"
         raise InputError(msg)
-    others = ("labels", "edges", "coords", *_COVARIATES)
+    others = ("labels", "edges", "coords", *_COVARIATES, *_OUTLINES, *_NAMES)
     names = [name for name, values in arrays.items() if values.shape == (len(pairs),) and name not in others]
     if weight is None and distance is None and "weights" in arrays:
         weight = "weights"
@@ -96,7 +102,40 @@ def _our_table(path: Path, arrays: dict[str, np.ndarray], weight: ColumnChoice, 
         raise InputError(msg)
     table = _table(path, pairs, int(n), arrays.get(value) if value else None, value, is_distance, coords=arrays.get("coords"),
                    crs="lonlat" if crs == "lonlat" else None, labels=labels)  # fmt: skip
-    return table._replace(covariates=_covariates(path, arrays, int(n)))
+    return table._replace(
+        covariates=_covariates(path, arrays, int(n)),
+        outlines=_shapes(path, arrays, _OUTLINES, Outlines),
+        curves=_shapes(path, arrays, _CURVES, Curves),
+        names=_names(path, arrays, int(n)),
+        attribution=_attribution(arrays),
+    )
+
+
+def _names(path: Path, arrays: dict[str, np.ndarray], n: int) -> NodeNames | None:
+    """Return what readers call the nodes; None if the file does not say it."""
+    texts, codes = (arrays.get(key) for key in _NAMES)
+    if texts is None and codes is None:
+        return None
+    if texts is None or codes is None or texts.ndim != 1 or texts.dtype.kind != "U" or codes.ndim != 2 or len(codes) != n:
+        msg = f"{' and '.join(_NAMES)} in {path} must be texts and ({n}, k) positions in them; write the graph again"
+        raise InputError(msg)
+    return NodeNames(tuple(texts.tolist()), codes)
+
+
+def _attribution(arrays: dict[str, np.ndarray]) -> str | None:
+    stated = arrays.get("attribution")
+    return str(stated.item()) if stated is not None and stated.size == 1 and stated.dtype.kind == "U" else None
+
+
+def _shapes(path: Path, arrays: dict[str, np.ndarray], names: tuple[str, ...], form: type[Shape]) -> Shape | None:
+    """Return the outlines of zones or the curves of edges, which `Graph` checks; None if the file has none."""
+    parts = [arrays[name] for name in names if name in arrays]
+    if not parts:
+        return None
+    if len(parts) < len(names) or any(part.dtype.kind not in kinds for part, kinds in zip(parts, ("f", "iu", "iu"), strict=True)):
+        msg = f"{', '.join(names)} in {path} must be all there, numbers and whole numbers; write the graph again"
+        raise InputError(msg)
+    return form(*parts)
 
 
 def _covariates(path: Path, arrays: dict[str, np.ndarray], n: int) -> dict[str, np.ndarray]:
@@ -173,12 +212,19 @@ def _table(
 
 
 def write_npz(file: BinaryIO, table: EdgeTable) -> None:
-    """Write `edges`, `n`, and weights, coordinates, labels and covariates if there are any, packed."""
+    """Write `edges`, `n`, and weights, coordinates, labels, covariates, outlines, names and attribution if there are any, packed."""
     label_kind(table.labels, ".npz")
     arrays: dict[str, Any] = {"edges": table.pairs, "n": np.int64(table.n), "weights": table.weights, "coords": table.coords}
     arrays |= {"labels": table.labels, "crs": None if table.crs is None else np.array(table.crs)}
     if table.covariates:
         arrays |= dict(zip(_COVARIATES, (np.array(list(table.covariates)), np.stack(list(table.covariates.values()))), strict=True))
+    if table.outlines is not None:
+        arrays |= dict(zip(_OUTLINES, (table.outlines.corners, table.outlines.starts, table.outlines.nodes), strict=True))
+    if table.curves is not None:
+        arrays |= dict(zip(_CURVES, (table.curves.points, table.curves.starts, table.curves.edges), strict=True))
+    if table.names is not None:
+        arrays |= dict(zip(_NAMES, (np.array(table.names.texts, dtype=str), table.names.codes), strict=True))
+    arrays["attribution"] = None if table.attribution is None else np.array(table.attribution)
     content = io.BytesIO()  # a packed file cannot be rewound, and zip does
     np.savez_compressed(content, **{name: values for name, values in arrays.items() if values is not None})
     file.write(content.getbuffer())

@@ -14,6 +14,7 @@ import numpy as np
 
 from hushgraph._errors import InputError
 from hushgraph._extras import extra
+from hushgraph._validation import columns_in_words
 from hushgraph.files.formats import ColumnChoice
 from hushgraph.files.text import all_bytes
 from hushgraph.graphs import ENDS, EdgeTable, affinities, column_of, label_kind, numbered, text_labels
@@ -107,7 +108,7 @@ def end_columns(names: list[str], path: Path | str) -> tuple[str, str]:
     plain = [name.strip().lower() for name in names]
     pair = next((pair for pair in ENDS if plain.count(pair[0]) == plain.count(pair[1]) == 1), None)
     if pair is None:
-        msg = f"{path} must have one column each for source and target; it has {names[:20]}"
+        msg = f"{path} must have one column each for source and target; {columns_in_words(names)}"
         raise InputError(msg)
     return names[plain.index(pair[0])], names[plain.index(pair[1])]
 

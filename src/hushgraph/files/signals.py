@@ -6,8 +6,7 @@ A table may have a column of labels; the reader finds it by its name or by its v
 from __future__ import annotations
 
 import io
-import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -16,19 +15,17 @@ import numpy as np
 
 from hushgraph._atomic import atomic_open
 from hushgraph._errors import InputError, Sentence
-from hushgraph._validation import first_of, is_number, shown
-from hushgraph.files.edge_list import csv_rows, quoted, write_lines
+from hushgraph._validation import columns_in_words, first_of, is_number, shown
+from hushgraph.files.edge_list import quoted, write_lines
+from hushgraph.files.features import FEATURE_ENDINGS, write_features
 from hushgraph.files.formats import DELIMITERS, SIGNAL_ENDINGS, format_of
 from hushgraph.files.npz import NO_ARRAY, array_of
-from hushgraph.files.parquet import arrow, ids_of, numbers_of, parquet_columns, read_columns
-from hushgraph.files.text import all_bytes, existing_file, numbered_lines
-from hushgraph.graphs import PLACES, Graph, checked_graph, is_integer, label_kind, node_names, signal_columns
+from hushgraph.files.parquet import arrow
+from hushgraph.files.tables import PANDAS_INDEX, WHOLE, Table, label_of, parquet_table, text_table
+from hushgraph.files.text import all_bytes, existing_file
+from hushgraph.graphs import PLACES, Graph, as_graph, is_integer, label_kind, node_names, signal_columns
 
 _SAMPLE = 200  # rows that show whether a column may hold the labels
-_PANDAS_INDEX = ("", "Unnamed: 0")  # how pandas names an index without a name in CSV, and reads it back
-_WHOLE = re.compile(r"(0|-?[1-9][0-9]{0,15})\.0*", re.ASCII)
-_DECIMAL_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]*(e[+-]?[0-9]+)?", re.ASCII | re.IGNORECASE)
-_EXACT = 2**53  # whole numbers below are themselves as floats
 
 
 class NamedSignal(NamedTuple):
@@ -39,22 +36,12 @@ class NamedSignal(NamedTuple):
     left_out: list[str]
 
 
-class Table(NamedTuple):
-    """A table in a file: names of columns, those that are the index of pandas, and how to read."""
-
-    path: Path
-    names: list[str]
-    row_names: list[str]
-    labels: Callable[[list[str], int | None], dict[str, list]]  # columns taken as labels, the first rows of them or all
-    read: Callable[[str, list[str]], tuple[list, np.ndarray]]  # labels and (rows, m) values
-
-
 def read_table(
     path: Path, delimiter: str | None, graph: Graph, *, columns: str | Sequence[str] | None, label: str | None, missing_ok: bool
 ) -> NamedSignal:
     """Return values by label from a text table, or from parquet without a delimiter; the parameters are those of `read_signal`."""
     nodes, integers = node_names(graph), graph.labels is None or graph.labels.dtype.kind != "U"
-    table = _parquet_table(path, integers) if delimiter is None else _text_table(path, delimiter, integers)
+    table = parquet_table(path, integers) if delimiter is None else text_table(path, delimiter, integers)
     chosen = [columns] if isinstance(columns, str) else columns if columns is None else list(columns)
     key = label if label is not None else _label_column(table, chosen, nodes, missing_ok)
     taken, left_out = (chosen, []) if chosen is not None else _signals_among(
@@ -64,11 +51,11 @@ def read_table(
         if table.names.count(name) > 1 and _is_headless(table, table.names[0], set(nodes), {}):
             raise InputError(_no_names(path))
         if table.names.count(name) != 1:
-            msg = "{} must have one column {}; it has {}; say {columns=} and {label=}"
-            raise InputError(Sentence(msg, path, shown(name), table.names[:20]))
+            msg = "{} must have one column {}; {}; say {columns=} and {label=}"
+            raise InputError(Sentence(msg, path, shown(name), columns_in_words(table.names, name)))
     if not taken:
-        msg = "{} has no column of values beside the labels; it has {}; say {columns=} and {label=}"
-        raise InputError(Sentence(msg, path, table.names[:20]))
+        msg = "{} has no column of values beside the labels; {}; say {columns=} and {label=}"
+        raise InputError(Sentence(msg, path, columns_in_words(table.names)))
     given, values = table.read(key, taken)
     rows = _rows_of(table, key, given, nodes, missing_ok)
     return NamedSignal(np.concatenate([values, np.full((1, len(taken)), np.nan)])[rows], taken, left_out)
@@ -78,9 +65,14 @@ def read_table(
 
 
 def _signals_among(names: list[str]) -> tuple[list[str], list[str]]:
-    """Return the columns that are signals, and those that accompany them: coordinates, and expected errors as hushgraph writes them."""
+    """Return the columns that are signals, and those that accompany them: coordinates, expected errors, and the ends of intervals.
+
+    Ends of intervals are accompanied by each other: `lower` and `upper`, or `a_lower` and `a_upper` beside `a`, as hushgraph writes them.
+    """
     companions = {name for places in PLACES if set(places) <= set(names) for name in places}
     companions |= {name for name in names if name == "expected_error" or name.endswith("_expected_error")}
+    ends = [("lower", "upper"), *((f"{name}_lower", f"{name}_upper") for name in names)]
+    companions |= {name for pair in ends if set(pair) <= set(names) for name in pair}
     signals = [name for name in names if name not in companions]
     return (signals, [name for name in names if name in companions]) if signals else (names, [])
 
@@ -100,7 +92,7 @@ def _label_column(table: Table, chosen: list[str] | None, nodes: list, missing_o
     likely = [name for name, sample in samples.items() if known.issuperset(sample)]
     whole = table.labels(likely, None)
     fitting = [name for name in likely if _fits(whole[name], known, missing_ok)]
-    named = [name for name in fitting if name in index and name not in _PANDAS_INDEX and not name.startswith("__index_level_")]
+    named = [name for name in fitting if name in index and name not in PANDAS_INDEX and not name.startswith("__index_level_")]
     if not named and any(whole[name] != whole[fitting[0]] for name in fitting):
         msg = "{} has several columns that fit the labels of the graph: {}; say {label=}"
         raise InputError(Sentence(msg, table.path, first_of(fitting)))
@@ -111,142 +103,6 @@ def _label_column(table: Table, chosen: list[str] | None, nodes: list, missing_o
 
 def _fits(given: list, known: set, missing_ok: bool) -> bool:
     return len(set(given)) == len(given) and known.issuperset(given) and (missing_ok or len(given) == len(known))
-
-
-# ---- text -----------------------------------------------------------------------------------------------------------
-
-
-def _text_table(path: Path, delimiter: str, integers: bool) -> Table:
-    delimiter = _delimiter_of(path, delimiter)
-    names = [name.strip() for name in next(csv_rows(path, delimiter, 0), (0, []))[1]]
-    if not names:
-        msg = f"{path} is empty; expected a line with names of columns and one line per node"
-        raise InputError(msg)
-
-    def rows() -> Iterator[tuple[int, list[str]]]:
-        found = csv_rows(path, delimiter, 0)
-        next(found)
-        for number, row in found:
-            if len(row) != len(names):
-                msg = f"line {number} of {path} has {len(row)} fields where {len(names)} are expected; it is truncated or garbled"
-                raise InputError(msg)
-            yield number, row
-
-    def labels(wanted: list[str], most: int | None) -> dict[str, list]:
-        columns: dict[str, list] = {name: [] for name in wanted}
-        for count, (_, row) in enumerate(rows() if wanted else ()):
-            if count == most:
-                break
-            for name, column in columns.items():
-                column.append(_label_of(row[names.index(name)], integers))
-        return columns
-
-    def read(key: str, wanted: list[str]) -> tuple[list, np.ndarray]:
-        given: list[Any] = []
-        cells, numbers = [], _Numbers(path, delimiter)
-        place, places = names.index(key), [(name, names.index(name)) for name in wanted]
-        for number, row in rows():
-            given.append(_label_of(row[place], integers))
-            for name, at in places:
-                cells.append(numbers.of(row[at].strip(), number, name))
-        return given, np.array(cells, dtype=np.float64).reshape(-1, len(wanted))
-
-    return Table(path, names, names[:1] if names[0] in _PANDAS_INDEX else [], labels, read)
-
-
-def _delimiter_of(path: Path, delimiter: str) -> str:
-    """Return the delimiter: semicolons or tabs for a .csv file whose line of names has those and no comma."""
-    if delimiter != ",":
-        return delimiter
-    head = next((line for _, line in numbered_lines(path) if line.strip("\r\n ") and not line.startswith("#")), "")
-    bare = re.sub(r'"[^"]*"', "", head)
-    return next((mark for mark in ",;\t" if mark in bare), ",")
-
-
-def _label_of(text: str, integers: bool) -> Any:
-    """Return a label, an integer if labels of the graph are integers; 7.0, which pandas writes for 7 in a column with gaps, is 7."""
-    bare = text.strip() if integers else ""
-    if bare and is_integer(bare):
-        return int(bare)
-    whole = _WHOLE.fullmatch(bare)
-    return int(whole[1]) if whole and abs(int(whole[1])) < _EXACT else text
-
-
-class _Numbers:
-    """Cells of one file as numbers, with decimal points, or with decimal commas where commas do not separate columns."""
-
-    def __init__(self, path: Path, delimiter: str) -> None:
-        self.path, self.commas_free = path, delimiter != ","
-        self.points, self.commas = False, False
-
-    def of(self, text: str, line: int, column: str) -> float:
-        """Return the value of a cell, NaN for an empty cell."""
-        try:
-            value: float | None = float(text or "nan") if "_" not in text else None
-        except ValueError:
-            value = None
-        if value is not None and not self.commas_free:
-            return value
-        if value is None and self.commas_free and _DECIMAL_COMMA.fullmatch(text):
-            value, self.commas = float(text.replace(",", ".")), True
-        self.points = self.points or "." in text
-        where = f"line {line} of {self.path}"
-        if value is None:
-            hint = "it has a comma: write numbers with a decimal point and no separators of thousands"
-            advice = hint if "," in text else Sentence("if it is no signal, name those that are: {columns=}")
-            raise InputError(Sentence("{} has something else than a number, or nothing, in column {!r}; {}", where, column, advice))
-        if self.commas and self.points:
-            msg = f"{where}, column {column!r}: numbers have a comma here and a point there, so that 1.234 may be more than a thousand; write all with a decimal point"
-            raise InputError(msg)
-        return value
-
-
-# ---- parquet --------------------------------------------------------------------------------------------------------
-
-
-def _parquet_table(path: Path, integers: bool) -> Table:
-    names, index = parquet_columns(path)
-
-    def labels(wanted: list[str], most: int | None) -> dict[str, list]:
-        unique = [name for name in wanted if names.count(name) == 1]
-        columns = {}
-        for name, column in read_columns(path, lambda _: unique).items():
-            part = column if most is None else column.slice(0, most)
-            if _may_be_labels(part, integers):
-                columns[name] = _labels_of(part, name, path, integers)[0].tolist()
-        return columns
-
-    def read(key: str, wanted: list[str]) -> tuple[list, np.ndarray]:
-        found = read_columns(path, lambda _: [key, *wanted])
-        given, absent = _labels_of(found[key], key, path, integers)
-        if absent.any():
-            msg = f"row {int(absent.argmax())} of {path} has no label in column {key!r}; every row needs one"
-            raise InputError(msg)
-        return given.tolist(), np.stack([numbers_of(found[name], name, path) for name in wanted], axis=1)
-
-    return Table(path, names, index, labels, read)
-
-
-def _may_be_labels(column: Any, integers: bool) -> bool:
-    types = arrow("pyarrow").types
-    kind = column.type.value_type if types.is_dictionary(column.type) else column.type
-    return types.is_integer(kind) or types.is_string(kind) or types.is_large_string(kind) or _is_whole(column, integers)
-
-
-def _is_whole(column: Any, integers: bool) -> bool:
-    """Whether a column of floats holds integers, which pandas makes of them where there are gaps."""
-    if not integers or not arrow("pyarrow").types.is_floating(column.type):
-        return False
-    values = numbers_of(column, "", Path())
-    known = values[~np.isnan(values)]
-    return bool(np.all((np.abs(known) < _EXACT) & (known == np.rint(known))))
-
-
-def _labels_of(column: Any, name: str, path: Path, integers: bool) -> tuple[np.ndarray, np.ndarray]:
-    if not _is_whole(column, integers):
-        return ids_of(column, name, path)
-    values = numbers_of(column, name, path)
-    return np.nan_to_num(values).astype(np.int64), np.isnan(values)
 
 
 # ---- which rows -----------------------------------------------------------------------------------------------------
@@ -276,7 +132,7 @@ def _no_names(path: Path) -> str:
 
 def _is_headless(table: Table, key: str, known: set, row: dict) -> bool:
     """Whether the names of columns are a node and its values, and this node has no other row."""
-    label = _label_of(key, not isinstance(next(iter(known), 0), str))
+    label = label_of(key, not isinstance(next(iter(known), 0), str))
     others = [name for name in table.names if name != key]
     return label not in row and (label in known or is_number(key)) and bool(others) and all(map(is_number, others))
 
@@ -294,7 +150,7 @@ def _advice(table: Table, key: str, foreign: list, known: set) -> str:
         return "the file has integers and the graph has text: store them as text"
     if not text and all(isinstance(name, str) and is_integer(name) for name in foreign):
         return "the file has text and the graph has integers: store them as integers"
-    if text and all((whole := _WHOLE.fullmatch(str(name))) and whole[1] in known for name in foreign):
+    if text and all((whole := WHOLE.fullmatch(str(name))) and whole[1] in known for name in foreign):
         return "they were written as floats: store them without the .0, as integers or text"
     return Sentence("check that it belongs to this graph, and {label=}")
 
@@ -325,7 +181,8 @@ def read_signal(
         The graph of the signal.
     columns : str or list of str, optional
         Columns to read: the result has shape (n,) for a name and (n, m) for a list. By default all columns but the labels, the index of
-        pandas, x and y, lon and lat, and those whose names end in expected_error; the shape is then (n,) if this is one column.
+        pandas, x and y, lon and lat, those whose names end in expected_error, and the ends of intervals: lower and upper, or a_lower
+        and a_upper of a column a; the shape is then (n,) if this is one column.
     label : str, optional
         Column with the labels. By default "node" if there is one; otherwise the index of pandas, or the column that fits the graph
         if the index does not; otherwise the first column.
@@ -366,7 +223,7 @@ def read_named_signal(
     missing_ok: bool = False,
 ) -> NamedSignal:
     """Return what `read_signal` returns with the names of the columns, which an .npy file does not have, and of those left out."""
-    path, graph = existing_file(path, "the signal"), checked_graph(graph)
+    path, graph = existing_file(path, "the signal"), as_graph(graph)
     kind = signal_format(path)
     if kind == "npy":
         if columns is not None or label is not None:
@@ -385,11 +242,11 @@ def read_named_signal(
     return signal
 
 
-def signal_format(path: str | Path) -> str:
-    """Return the format that the name of a file with signals ends in; otherwise raise an error."""
+def signal_format(path: str | Path, *, writing: bool = False) -> str:
+    """Return the format that the name of a file with signals ends in, one of those that are read or written; otherwise raise an error."""
     sheet = Path(path).suffix.lower() in (".xlsx", ".xls", ".ods")
     advice = "sheets are neither read nor written: in Excel, save as CSV UTF-8" if sheet else "rename it"
-    return format_of(Path(path), SIGNAL_ENDINGS, None, advice=advice)
+    return format_of(Path(path), SIGNAL_ENDINGS | (FEATURE_ENDINGS if writing else {}), None, advice=advice)
 
 
 def _read_npy(path: Path, n: int) -> np.ndarray:
@@ -407,9 +264,12 @@ def _read_npy(path: Path, n: int) -> np.ndarray:
 
 
 def write_signal(path: str | Path, graph: Graph, values: Any) -> Path:
-    """Write values on the nodes as .csv, .tsv, .parquet or .npy, each also with .gz; `read_signal` returns the same values.
+    """Write values on the nodes as .csv, .tsv, .parquet or .npy, each also with .gz, or as a layer of a map: .geojson or .gpkg.
 
-    `read_signal` leaves columns called x and y, lon and lat or expected_error out unless their names are given.
+    `read_signal` returns the same values from the first four. A layer has a point for each node, or the polygons of a zone; .gpkg needs the
+    extra geopandas.
+
+    `read_signal` leaves columns called x and y, lon and lat, expected_error or lower and upper out unless their names are given.
 
     Parameters
     ----------
@@ -438,12 +298,14 @@ def write_signal(path: str | Path, graph: Graph, values: Any) -> Path:
     ash,
     <BLANKLINE>
     """
-    path, graph = Path(path), checked_graph(graph)
-    kind = signal_format(path)
+    path, graph = Path(path), as_graph(graph)
+    kind = signal_format(path, writing=True)
     columns = signal_columns(graph, values, name="value")
     if not columns or "node" in columns:
         expected = "one value per node, or a dict of names other than 'node'"
         raise InputError.about(argument="values", expected=expected, got=shown(values))
+    if kind in FEATURE_ENDINGS.values():
+        return write_features(path, graph, columns)
     table = np.stack(list(columns.values()), axis=1).astype(np.float64)
     if kind != "npy":
         label_kind(graph.labels, f"{path.name}, a table,")
@@ -459,9 +321,18 @@ def write_signal(path: str | Path, graph: Graph, values: Any) -> Path:
     return path
 
 
-def _write_parquet_table(file: BinaryIO, graph: Graph, columns: dict[str, np.ndarray]) -> None:
+def write_rows(path: Path, graph: Graph, columns: Mapping[str, Any], *, nodes: np.ndarray | None = None) -> None:
+    """Write a .parquet file with several rows for a node: its label, its place and the columns, which may be texts."""
+    names = ("lon", "lat") if graph.crs == "lonlat" else ("x", "y", "z")
+    places = {} if graph.coords is None else dict(zip(names, graph.coords.T, strict=False))
+    rows = slice(None) if nodes is None else nodes
+    with atomic_open(path) as file:
+        _write_parquet_table(file, graph, {name: place[rows] for name, place in places.items()} | dict(columns), rows)
+
+
+def _write_parquet_table(file: BinaryIO, graph: Graph, columns: Mapping[str, Any], rows: Any = slice(None)) -> None:
     pyarrow, parquet = arrow("pyarrow"), arrow("pyarrow.parquet")
-    names = np.arange(graph.n) if graph.labels is None else graph.labels
+    names = (np.arange(graph.n) if graph.labels is None else graph.labels)[rows]
     parquet.write_table(pyarrow.table({"node": names} | {name: pyarrow.array(values) for name, values in columns.items()}), file)
 
 

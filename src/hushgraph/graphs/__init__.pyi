@@ -4,6 +4,11 @@ from .cache import (
 from .clusters import (
     block_partition as block_partition,
 )
+from .component_means import (
+    LARGE_COMPONENT as LARGE_COMPONENT,
+    MOST_CONSTANTS as MOST_CONSTANTS,
+    ComponentMeans as ComponentMeans,
+)
 from .construction import (
     MAX_NODES as MAX_NODES,
     MERGING as MERGING,
@@ -14,6 +19,9 @@ from .construction import (
     checked_weights as checked_weights,
     symmetric_rows as symmetric_rows,
 )
+from .curves import (
+    Curves as Curves,
+)
 from .edge_table import (
     COORDS_HINT as COORDS_HINT,
     ENDS as ENDS,
@@ -21,10 +29,10 @@ from .edge_table import (
     PLACES as PLACES,
     WEIGHT_HINT as WEIGHT_HINT,
     EdgeTable as EdgeTable,
+    Origin as Origin,
     checked_value as checked_value,
     column_of as column_of,
     is_integer as is_integer,
-    is_lonlat as is_lonlat,
     label_kind as label_kind,
     labels_of as labels_of,
     numbered as numbered,
@@ -33,10 +41,11 @@ from .edge_table import (
 from .graph import (
     Graph as Graph,
     LaplacianKind as LaplacianKind,
-    checked_graph as checked_graph,
+    as_graph as as_graph,
 )
 from .graph_export import (
     signal_columns as signal_columns,
+    signal_frame as signal_frame,
     to_geopandas as to_geopandas,
     to_igraph as to_igraph,
     to_networkx as to_networkx,
@@ -45,6 +54,7 @@ from .graph_export import (
     upper_edges as upper_edges,
 )
 from .graph_import import (
+    geopandas_edges as geopandas_edges,
     pyg_signals as pyg_signals,
 )
 from .labels import (
@@ -64,11 +74,44 @@ from .noisy import (
     Noisy as Noisy,
     refuse_release as refuse_release,
 )
+from .notebooks import (
+    notebook_table as notebook_table,
+)
 from .orders import (
     depth_first_order as depth_first_order,
 )
+from .outlines import (
+    Outlines as Outlines,
+    ZoneFinder as ZoneFinder,
+    nearest_turn as nearest_turn,
+    signed_area as signed_area,
+)
+from .place_names import (
+    NodeNames as NodeNames,
+    attribution_of as attribution_of,
+)
+from .polygons import (
+    CRS_MEMBER as CRS_MEMBER,
+    LONLAT as LONLAT,
+    crs_of as crs_of,
+    features_of as features_of,
+    frame_of as frame_of,
+    geojson_of as geojson_of,
+    layers_of as layers_of,
+)
+from .projections import (
+    lonlat_lines as lonlat_lines,
+    lonlat_of as lonlat_of,
+    stated_crs as stated_crs,
+)
 from .protocols import (
     GraphLike as GraphLike,
+)
+from .regions import (
+    Regions as Regions,
+    in_rings as in_rings,
+    polygon_regions as polygon_regions,
+    region_nodes as region_nodes,
 )
 from .spectrum import (
     PRODUCTS as PRODUCTS,
@@ -82,6 +125,10 @@ from .streets import (
     STREET_ATTRIBUTES as STREET_ATTRIBUTES,
     CodedTexts as CodedTexts,
     Streets as Streets,
+)
+from .zones import (
+    TOLERANCE as TOLERANCE,
+    zones_table as zones_table,
 )
 
 __all__ = [

@@ -6,7 +6,7 @@ import numpy as np
 
 from hushgraph._validation import checked_count
 from hushgraph.core import _loops
-from hushgraph.graphs.graph import Graph, checked_graph
+from hushgraph.graphs.graph import Graph, as_graph
 
 
 def block_partition(graph: Graph, *, size: int) -> np.ndarray:
@@ -33,7 +33,8 @@ def block_partition(graph: Graph, *, size: int) -> np.ndarray:
     >>> block_partition(hg.datasets.path(7), size=3)
     array([0, 0, 0, 1, 1, 1, 1], dtype=int32)
     """
-    size = min(checked_count("size", size, 1), max(checked_graph(graph).n, 1))
+    graph = as_graph(graph)
+    size = min(checked_count("size", size, 1), max(graph.n, 1))
 
     def grow() -> np.ndarray:
         blocks = _loops.grow_balls(graph.adjacency.indptr, graph.adjacency.indices, size)

@@ -9,16 +9,29 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hushgraph._errors import InputError, Sentence
-from hushgraph._validation import shown
+from hushgraph._validation import columns_in_words, shown
 from hushgraph.core import Names
 from hushgraph.graphs.construction import checked_labels
+from hushgraph.graphs.curves import Curves
+from hushgraph.graphs.outlines import Outlines
+from hushgraph.graphs.place_names import NodeNames
 from hushgraph.graphs.streets import Streets
+
+
+class Origin(NamedTuple):
+    """How a graph was read, for readers: the columns of the table of its zones, that of their labels, the crs that places were converted from."""
+
+    columns: tuple[Any, ...] = ()
+    label_column: str | None = None
+    crs: str | None = None
 
 
 class EdgeTable(NamedTuple):
     """Pairs of node numbers with weights, coordinates and labels, in the order of the source; `Graph.from_table` merges and checks them.
 
-    `streets` are attributes of the edges, from which covariates of the nodes are computed; `covariates` are such covariates.
+    `streets` are attributes of the edges, from which covariates of the nodes are computed; `covariates` are such covariates. `outlines` are
+    the polygons of nodes that are zones, `curves` the bends of edges, `names` what readers call the nodes, `attribution` the source of the graph. `origin`
+    says how it was read.
     """
 
     pairs: np.ndarray
@@ -29,6 +42,11 @@ class EdgeTable(NamedTuple):
     labels: np.ndarray | None = None
     streets: Streets | None = None
     covariates: Mapping[str, Any] | None = None
+    outlines: Outlines | None = None
+    curves: Curves | None = None
+    names: NodeNames | None = None
+    attribution: str | None = None
+    origin: Origin | None = None
 
 
 ENDS = (("source", "target"), ("from", "to"), ("src", "dst"), ("u", "v"))  # names of columns with the ends of edges
@@ -168,7 +186,7 @@ def column_of(names: list[str], weight: Any, distance: Any, where: object) -> tu
         return ("weight" if "weight" in names and column is None else None), False
     name = str(column) if isinstance(column, int) else column
     if not isinstance(name, str) or name not in names:
-        msg = f"{where} has no edge column {shown(column)}; it has {', '.join(map(repr, names[:20])) or 'none'}"
+        msg = f"{where} has no edge column {shown(column)}; {columns_in_words(names, name)}"
         raise InputError(msg)
     return name, distance is not None
 

@@ -35,9 +35,21 @@ from hushgraph.graphs.construction import (
     symmetric_rows,
 )
 from hushgraph.graphs.covariates import plain_covariates
-from hushgraph.graphs.edge_table import EdgeTable, checked_names
-from hushgraph.graphs.graph_import import USUAL_AXES, geopandas_edges, igraph_edges, networkx_edges, pyg_edges
+from hushgraph.graphs.curves import Curves, checked_curves
+from hushgraph.graphs.edge_table import EdgeTable, Origin, checked_names
+from hushgraph.graphs.graph_import import (
+    USUAL_AXES,
+    geopandas_edges,
+    igraph_edges,
+    is_pygsp,
+    networkx_edges,
+    pyg_edges,
+    pygsp_parts,
+)
 from hushgraph.graphs.labels import in_node_order, is_labelled, node_names
+from hushgraph.graphs.notebooks import notebook_table
+from hushgraph.graphs.outlines import Outlines, checked_outlines
+from hushgraph.graphs.place_names import NodeNames, checked_names_of
 from hushgraph.graphs.spectrum import Spectrum, laplacian_spectrum, upper_bound
 from hushgraph.graphs.streets import street_covariates
 
@@ -62,6 +74,16 @@ class Graph:
     node_covariates : mapping of str to array_like, optional
         Public maps that come with the graph, one value per node in node order, NaN where it is unknown. `covariates` returns them
         together with those that it computes. They are kept by `subgraph` and in .npz files.
+    outlines : Outlines, optional
+        The polygons of the nodes, if they are zones; `from_polygons` makes them. Maps fill them, and an event with a place belongs to the
+        zone that contains it. They are kept by `subgraph`, pickles, .npz and .geojson files, and are no part of `hash`.
+    curves : Curves, optional
+        Where edges bend, if the file of the streets says so. Maps draw them (web pages up to 200,000 nodes). They are kept by `subgraph`, pickles and .npz files, and are no
+        part of `hash`.
+    names : NodeNames, optional
+        What readers call the nodes: the names of the streets that meet there, or of zones. Maps show them. No part of `hash`.
+    attribution : str, optional
+        The source of the graph, which maps state: "© OpenStreetMap contributors" for the graphs of OSMnx. No part of `hash`.
 
     Examples
     --------
@@ -80,6 +102,11 @@ class Graph:
     # Not a part of `hash`: a signal belongs to a graph by its nodes and edges. Maps released before the covariates were known, or before
     # they were computed in another way, stay maps on this graph.
     node_covariates: Mapping[str, np.ndarray] = field(default_factory=dict, repr=False)
+    outlines: Outlines | None = field(default=None, repr=False)  # no part of `hash`, as coordinates are none
+    curves: Curves | None = field(default=None, repr=False)
+    names: NodeNames | None = field(default=None, repr=False)
+    attribution: str | None = field(default=None, repr=False)
+    origin: Origin | None = field(init=False, default=None, repr=False)  # of a graph that was just read; files do not keep it
     cache: Cache = field(init=False, default_factory=Cache, repr=False)
 
     def __post_init__(self) -> None:
@@ -91,6 +118,11 @@ class Graph:
         object.__setattr__(self, "coords", checked_coords(self.coords, self.crs, self.n))
         object.__setattr__(self, "labels", checked_names(self.labels, self.n))
         object.__setattr__(self, "node_covariates", MappingProxyType(checked_covariates(self.node_covariates, self.n)))
+        checked_outlines(self.outlines, self.n)
+        checked_curves(self.curves, self.n)
+        checked_names_of(self.names, self.n)
+        if self.attribution is not None and not isinstance(self.attribution, str):
+            raise InputTypeError.about(argument="attribution", expected="text", got=shown(self.attribution))
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "node_covariates": dict(self.node_covariates), "cache": Cache()}
@@ -110,7 +142,18 @@ class Graph:
     def __repr__(self) -> str:
         extras = ["unweighted" if self.is_unweighted else "weighted"]
         extras += ["coords"] * (self.coords is not None) + ["labels"] * (self.labels is not None)
+        extras += ["outlines"] * (self.outlines is not None)
         return f"Graph(n={self.n}, n_edges={self.n_edges}, {', '.join(extras)})"
+
+    def _repr_html_(self) -> str:
+        places = "none" if self.coords is None else "longitude and latitude" if self.crs else f"{self.coords.shape[1]} coordinates"
+        rows = [
+            ("nodes" if self.outlines is None else "zones", f"{self.n:,}"),
+            ("edges", f"{self.n_edges:,}, {'unweighted' if self.is_unweighted else 'weighted'}"),
+            ("places", places),
+            ("labels", "none: nodes are 0, 1, 2, ..." if self.labels is None else "one for each node"),
+        ]
+        return notebook_table(rows, title="Graph")
 
     # ---- construction -------------------------------------------------------------------------------------------
 
@@ -126,6 +169,10 @@ class Graph:
         labels: Any = None,
         duplicates: Duplicates = "error",
         node_covariates: Mapping[str, Any] | None = None,
+        outlines: Outlines | None = None,
+        curves: Curves | None = None,
+        names: NodeNames | None = None,
+        attribution: str | None = None,
     ) -> Graph:
         """Return the graph with these edges, given as pairs of node numbers.
 
@@ -150,6 +197,14 @@ class Graph:
             What to do with an edge that is given twice with unequal weights.
         node_covariates : mapping of str to array_like, optional
             Public maps that come with the graph, shape (n,) each, in node order, NaN where unknown; `covariates` returns them.
+        outlines : Outlines, optional
+            The polygons of the nodes, if they are zones, as the graphs of `from_polygons` have them.
+        curves : Curves, optional
+            Where edges bend, as graphs in files of streets have it.
+        names : NodeNames, optional
+            What readers call the nodes.
+        attribution : str, optional
+            The source of the graph, which maps state.
 
         Returns
         -------
@@ -170,14 +225,10 @@ class Graph:
             raise InputError.about(argument="edges", expected=f"pairs of nodes from 0 to {n - 1}", got=got, hint=hint, text=text)
         values = None if weights is None else checked_weights(weights, len(pairs))
         rows = symmetric_rows(pairs, values, n, choose("duplicates", duplicates, get_args(Duplicates)))
-        return cls._of_rows(rows, coords=coords, crs=crs, labels=labels, node_covariates=node_covariates)
-
-    @classmethod
-    def _of_rows(
-        cls, rows: SymmetricRows, *, coords: Any, crs: Literal["lonlat"] | None, labels: Any, node_covariates: Any = None
-    ) -> Graph:
-        """Return the graph of a matrix that needs no check."""
-        return cls(rows, coords=coords, crs=crs, labels=labels, node_covariates=node_covariates or {})
+        return cls(
+            rows, coords=coords, crs=crs, labels=labels, node_covariates=node_covariates or {}, outlines=outlines, curves=curves, names=names,
+            attribution=attribution,
+        )  # fmt: skip
 
     @classmethod
     def from_scipy(cls, matrix: Any, *, coords: Any = None, crs: Literal["lonlat"] | None = None, labels: Any = None) -> Graph:
@@ -210,7 +261,7 @@ class Graph:
         distance: str | None = None,
         duplicates: Duplicates = "error",
         coords: Any = USUAL_AXES,
-        crs: Literal["lonlat"] | None = None,
+        crs: Literal["lonlat", "planar"] | None = None,
     ) -> Graph:
         """Return the graph of a networkx graph, OSMnx street networks included; node names become labels.
 
@@ -230,8 +281,10 @@ class Graph:
             What to do with parallel edges of unequal weights.
         coords : sequence of str, optional
             Node attributes that are coordinates; they are used if every node has them.
-        crs : {None, "lonlat"}
-            "lonlat" if the coordinates are longitude and latitude. This is also known from the attribute "crs" of `G` (EPSG:4326).
+        crs : {None, "lonlat", "planar"}
+            "lonlat" if the coordinates are longitude and latitude. This is also known from the attribute "crs" of `G` (EPSG:4326). If it
+            names another crs, places become longitude and latitude: lon and lat of the nodes, which OSMnx keeps, or else x and y as pyproj
+            converts them, if it is installed. With "planar" they are taken as they are, in a plane.
 
         Returns
         -------
@@ -278,6 +331,33 @@ class Graph:
         return cls.from_table(table, duplicates=duplicates)
 
     @classmethod
+    def from_pygsp(cls, G: Any) -> Graph:
+        """Return the graph of a PyGSP graph: its weights `W`, and its `coords` where it has two or three per node.
+
+        PyGSP need not be installed.
+
+        Parameters
+        ----------
+        G : pygsp.graphs.Graph
+            An undirected PyGSP graph; self-loops are dropped.
+
+        Returns
+        -------
+        Graph
+            The graph; nodes are in the order of `W`.
+
+        Examples
+        --------
+        >>> from types import SimpleNamespace
+        >>> import numpy as np, hushgraph as hg
+        >>> G = SimpleNamespace(W=np.array([[0.0, 2.0], [2.0, 0.0]]), N=2, coords=np.zeros((2, 2)))
+        >>> hg.Graph.from_pygsp(G)
+        Graph(n=2, n_edges=1, weighted, coords)
+        """
+        matrix, coords = pygsp_parts(G)
+        return cls.from_scipy(matrix, coords=coords)
+
+    @classmethod
     def from_geopandas(
         cls,
         edges: Any,
@@ -287,6 +367,7 @@ class Graph:
         distance: str | None = None,
         tolerance: float = 0.0,
         duplicates: Duplicates = "error",
+        crs: Literal["lonlat", "planar"] | None = None,
     ) -> Graph:
         """Return the graph of a GeoDataFrame of LineStrings.
 
@@ -295,7 +376,7 @@ class Graph:
         Parameters
         ----------
         edges : geopandas.GeoDataFrame
-            Its crs says whether coordinates are longitude and latitude (EPSG:4326).
+            Streets. A column "name" has their names, which maps show.
         nodes : geopandas.GeoDataFrame, optional
             Points with labels as their index. The edges name two of them as source and target, or u and v, in columns or in their index,
             as those of `to_geopandas` and of OSMnx do. The ends of the lines are then not used.
@@ -307,13 +388,16 @@ class Graph:
             Ends at most this far apart, in the unit of the coordinates, are one node; 0: only equal ends.
         duplicates : {"error", "sum", "max"}
             What to do with parallel edges of unequal weights.
+        crs : {None, "lonlat", "planar"}
+            By default tables that state their crs become longitude and latitude; lengths and `tolerance` are in the units of the table. A
+            table without crs is in a plane, unless you say "lonlat". With "planar" the coordinates are taken as they are, in a plane.
 
         Returns
         -------
         Graph
             The graph.
         """
-        table = geopandas_edges(edges, nodes=nodes, weight=weight, distance=distance, tolerance=tolerance)
+        table = geopandas_edges(edges, nodes=nodes, weight=weight, distance=distance, tolerance=tolerance, crs=crs)
         return cls.from_table(table, duplicates=duplicates)
 
     @classmethod
@@ -364,12 +448,14 @@ class Graph:
         Graph
             The graph.
         """
-        covariates = dict(table.covariates or {})
+        covariates, names = dict(table.covariates or {}), table.names
         pairs = checked_pairs(table.pairs)
         if table.streets is not None and pairs.max(initial=-1) < table.n:
+            if names is None and "name" in table.streets.attributes:
+                names = NodeNames.of_streets(pairs.astype(np.int64), table.n, table.streets.attributes["name"])
             coords = checked_coords(table.coords, table.crs, table.n)
             covariates |= street_covariates(pairs.astype(np.int64), table.n, table.streets, coords, table.crs)
-        return cls.from_edges(
+        graph = cls.from_edges(
             pairs,
             n=table.n,
             weights=table.weights,
@@ -378,7 +464,72 @@ class Graph:
             labels=table.labels,
             duplicates=duplicates,
             node_covariates=covariates,
+            outlines=table.outlines,
+            curves=table.curves,
+            names=names,
+            attribution=table.attribution,
         )
+        object.__setattr__(graph, "origin", table.origin)
+        return graph
+
+    @classmethod
+    def from_polygons(
+        cls,
+        zones: Any,
+        *,
+        label: str | None = None,
+        crs: Literal["lonlat", "planar"] | None = None,
+        tolerance: float = 1e-3,
+    ) -> Graph:
+        """Return the graph of zones: every polygon is a node, and zones with a common border are neighbors.
+
+        A common border has a length; zones that only meet in a corner are no neighbors. Zones without neighbors, islands for example, are
+        nodes without edges. Several rows of one label are one zone, and so is a MultiPolygon. A zone is what lies inside its outer rings
+        and outside its holes; a ring that crosses itself encloses what a ray crosses an odd number of times.
+
+        Parameters
+        ----------
+        zones : geopandas.GeoDataFrame, str, Path or dict
+            Polygons and MultiPolygons, one row per zone; or the path of a .geojson file (also .gz), for which no extra package is needed,
+            or of a .gpkg or .shp file, which geopandas reads; or the content of a GeoJSON file.
+        label : str, optional
+            Column with the labels of the zones, "LocationID" for example. By default the index of a GeoDataFrame, or the ids of the
+            features of GeoJSON. If these may only number the rows (an index of integers without a name, ids from 0 or 1 on), the labels
+            are the column LocationID, location_id, zone_id or id, in capitals or not, if there is exactly one in which nearly all values
+            differ. Zones without any ids have no labels, and `privacy.count_events` counts places in them, no ids. Labels that are whole
+            numbers are integers, also if the file has them as text or floats.
+        crs : {None, "lonlat", "planar"}
+            What the coordinates are. By default zones that say their crs are converted to longitude and latitude; GeoJSON is in longitude
+            and latitude by its standard; a GeoDataFrame without crs is in a plane, even if its numbers look like degrees: say "lonlat" if
+            they are. With "planar" the coordinates are taken as they are, in a plane.
+        tolerance : float
+            Largest gap or overlap between neighbors, as a share of the size (the square root of the area) of the smaller zone. A common
+            border is longer than three times that.
+
+        Returns
+        -------
+        Graph
+            Unweighted, with a place inside each zone as coordinates (the center, if it is inside), labels and `outlines`.
+
+        Raises
+        ------
+        InputError
+            If a zone has no polygon, or a ring without area; if zones overlap by more than the tolerance; if there is no such column.
+
+        Examples
+        --------
+        >>> import hushgraph as hg
+        >>> square = [[[0, 0], [1, 0], [1, 1], [0, 1], [0, 0]]]
+        >>> beside = [[[1, 0], [2, 0], [2, 1], [1, 1], [1, 0]]]
+        >>> polygons = [{"type": "Polygon", "coordinates": rings} for rings in (square, beside)]
+        >>> features = [{"type": "Feature", "id": k, "geometry": shape} for k, shape in zip("ab", polygons)]
+        >>> graph = hg.Graph.from_polygons({"type": "FeatureCollection", "features": features}, crs="planar")
+        >>> graph, graph.coords.tolist()
+        (Graph(n=2, n_edges=1, unweighted, coords, labels, outlines), [[0.5, 0.5], [1.5, 0.5]])
+        """
+        from hushgraph.graphs.zones import zones_table  # only zones need it
+
+        return cls.from_table(zones_table(zones, label=label, crs=crs, tolerance=tolerance))
 
     @classmethod
     def from_image(cls, shape: tuple[int, int], *, neighbours: int = 8, diagonal_weight: float = 0.25) -> Graph:
@@ -458,13 +609,19 @@ class Graph:
         Returns
         -------
         Graph
-            These nodes with the edges between them, their coordinates, labels and `node_covariates`.
+            These nodes with the edges between them, their coordinates, labels, `node_covariates`, `outlines`, `curves` and `names`.
         """
         numbers = checked_nodes(nodes, self.n)
         coords, labels = (None if part is None else part[numbers] for part in (self.coords, self.labels))
         covariates = {name: values[numbers] for name, values in self.node_covariates.items()}
         adjacency = self.adjacency[numbers][:, numbers]
-        return Graph(adjacency, coords=coords, crs=self.crs, labels=labels, node_covariates=covariates)
+        outlines = None if self.outlines is None else self.outlines.of_nodes(numbers)
+        curves = None if self.curves is None else self.curves.of_nodes(numbers)
+        names = None if self.names is None else self.names.of_nodes(numbers)
+        return Graph(
+            adjacency, coords=coords, crs=self.crs, labels=labels, node_covariates=covariates, outlines=outlines, curves=curves, names=names,
+            attribution=self.attribution,
+        )  # fmt: skip
 
     def product(self, other: Graph) -> Graph:
         """Return the Cartesian product: nodes are pairs (i, k), numbered i * other.n + k, so (n, other.n) values ravel onto it.
@@ -488,7 +645,7 @@ class Graph:
         >>> hg.datasets.grid(3, 4).product(hg.datasets.path(24))
         Graph(n=288, n_edges=684, unweighted)
         """
-        checked_graph(other)
+        as_graph(other)
         if self.n * other.n > MAX_NODES:
             msg = f"the product would have {self.n} x {other.n} nodes, more than {MAX_NODES}; use fewer windows or a part of the graph"
             raise InputError(msg)
@@ -529,9 +686,14 @@ class Graph:
         digest = hashlib.sha256(np.int64(self.n).tobytes())
         for part in (self.adjacency.indptr.astype(np.int64), self.adjacency.indices.astype(np.int64), self.adjacency.data):
             digest.update(part.tobytes())
-        if self.labels is not None:
+        if self.labels is not None and not self._are_numbered_zones:
             digest.update("\x1f".join(map(repr, self.labels.tolist())).encode())
         return digest.hexdigest()
+
+    @property
+    def _are_numbered_zones(self) -> bool:
+        """Whether the ids of zones are 0 to n - 1 in this order: earlier versions kept no labels of them, and `hash` stays as it was."""
+        return self.outlines is not None and self.labels is not None and self.labels.tolist() == list(range(self.n))
 
     @cached_property
     def components(self) -> np.ndarray:
@@ -685,12 +847,24 @@ class Graph:
         """
         from hushgraph.core import gpu
 
+        self.check_device()
+        return self.cached(("device layout", _symmetric_kind(kind)), lambda: gpu.prepare(*self.symmetric_parts(kind)))
+
+    def check_device(self) -> None:
+        """Check that the arrays of this graph on a GPU, if any, are on the one that CuPy uses.
+
+        Raises
+        ------
+        StateError
+            If they are on another GPU.
+        """
+        from hushgraph.core import gpu
+
         current = gpu.current_device()
         device = self.cached("device", lambda: current)
         if device != current:
             msg = f"this graph is on GPU {device}, and CuPy now uses GPU {current}; call graph.free_device() first, or take a copy of the graph for each GPU (copy.copy)"
             raise StateError(msg)
-        return self.cached(("device layout", _symmetric_kind(kind)), lambda: gpu.prepare(*self.symmetric_parts(kind)))
 
     # ---- cached values ------------------------------------------------------------------------------------------
 
@@ -872,12 +1046,29 @@ def _spectrum_key(symmetric: LaplacianKind, tolerance: float = 1e-3, exact: bool
     return "spectrum", symmetric, tolerance, bool(exact)
 
 
-def checked_graph(graph: Any) -> Graph:
-    """Return `graph`; anything but a Graph is refused."""
-    if not isinstance(graph, Graph):
-        hint = "build one with Graph.from_edges, from_scipy or from_networkx"
-        raise InputTypeError.about(argument="graph", expected="a hushgraph.Graph", got=type(graph).__name__, hint=hint)
-    return graph
+def as_graph(graph: Any) -> Graph:
+    """Return `graph`, or the Graph of a graph of another package; what every function that takes a graph accepts.
+
+    These are recognized, and read with the defaults of the method in brackets: SciPy sparse matrices (`from_scipy`), networkx
+    graphs (`from_networkx`: unweighted), igraph graphs (`from_igraph`: unweighted), PyGSP graphs (`from_pygsp`), GeoDataFrames of polygons
+    (`from_polygons`) or lines (`from_geopandas`). Nodes are in the order of the matrix, the table, or `list(G.nodes)`; names of
+    networkx nodes become labels, so that Series and dicts are matched by name, and arrays go by that order.
+    """
+    if isinstance(graph, Graph):
+        return graph
+    if sparse.issparse(graph):
+        return Graph.from_scipy(graph)
+    if is_pygsp(graph):
+        return Graph.from_pygsp(graph)
+    if hasattr(graph, "nodes") and hasattr(graph, "adj"):
+        return Graph.from_networkx(graph)
+    if hasattr(graph, "get_edgelist") and hasattr(graph, "vs"):
+        return Graph.from_igraph(graph)
+    if hasattr(graph, "geometry") and hasattr(graph, "crs"):
+        is_zones = graph.geometry.geom_type.isin(["Polygon", "MultiPolygon"]).all()
+        return Graph.from_polygons(graph) if is_zones else Graph.from_geopandas(graph)
+    hint = "build one with Graph.from_edges, or pass a graph of networkx, igraph or PyGSP, a SciPy sparse matrix or a GeoDataFrame"
+    raise InputTypeError.about(argument="graph", expected="a hushgraph.Graph", got=type(graph).__name__, hint=hint)
 
 
 def _frozen(array: np.ndarray) -> np.ndarray:

@@ -15,13 +15,13 @@ from hushgraph._errors import InputError
 from hushgraph._extras import extra
 from hushgraph._validation import as_array, shown
 from hushgraph.graphs.edge_table import COORDS_HINT, LABELS_HINT, WEIGHT_HINT, label_kind
-from hushgraph.graphs.graph import Graph, checked_graph
+from hushgraph.graphs.graph import Graph, as_graph
 from hushgraph.graphs.labels import is_labelled, node_names
 
 
 def upper_edges(graph: Graph) -> tuple[np.ndarray, np.ndarray]:
     """Return ((m, 2) node numbers, weights) of a graph: each edge once, by its lower node."""
-    upper = sparse.triu(checked_graph(graph).adjacency, k=1, format="csr").tocoo()
+    upper = sparse.triu(as_graph(graph).adjacency, k=1, format="csr").tocoo()
     return np.stack(upper.coords, axis=1).astype(np.int64), upper.data
 
 
@@ -138,11 +138,11 @@ def to_scipy(graph: Graph) -> sparse.csr_array:
     scipy.sparse.csr_array
         Edge weights, shape (n, n).
     """
-    return checked_graph(graph).adjacency.copy()
+    return as_graph(graph).adjacency.copy()
 
 
 def to_geopandas(graph: Graph, *, signals: Any = None) -> tuple[Any, Any]:
-    """Return the nodes and the edges of the graph as GeoDataFrames.
+    """Return the nodes and the edges of the graph as GeoDataFrames. For a map of values, with zones as polygons, see `Denoised.to_geopandas`.
 
     `Graph.from_geopandas(edges, nodes=nodes)` returns the same graph. The graph of the lines alone has the same edges, but no labels and,
     in general, another order of nodes. `edges.attrs` says that there are weights; parquet files keep it, and .gpkg files do not: pass
@@ -177,6 +177,40 @@ def to_geopandas(graph: Graph, *, signals: Any = None) -> tuple[Any, Any]:
     edges = geopandas.GeoDataFrame(ends, geometry=lines, crs=crs)
     edges.attrs |= _hints(graph)
     return nodes, edges
+
+
+def signal_frame(graph: Graph, columns: Mapping[str, Any], *, nodes: np.ndarray | None = None) -> Any:
+    """Return values on nodes as a GeoDataFrame: a column "node" with the labels, the values, and points, or polygons for zones.
+
+    Parameters
+    ----------
+    graph : Graph
+        A graph with coordinates.
+    columns : dict of str to array_like
+        The values of each row.
+    nodes : (k,) array of int, optional
+        The node of each row. Default: a row for each node.
+
+    Returns
+    -------
+    geopandas.GeoDataFrame
+        In EPSG:4326 if the graph is in longitude and latitude, otherwise without a crs.
+    """
+    if graph.coords is None:
+        msg = "a GeoDataFrame needs places: this graph has no coords; give them when it is made"
+        raise InputError(msg)
+    geopandas, shapely, pandas = (
+        extra(module, name="geopandas", purpose="a GeoDataFrame") for module in ("geopandas", "shapely", "pandas")
+    )
+    rows = np.arange(graph.n) if nodes is None else nodes
+    if graph.outlines is None:
+        shapes = shapely.points(graph.coords)
+    else:
+        zones = ([(part[0], part[1:]) for part in parts] for parts in graph.outlines.polygons())
+        shapes = np.array([shapely.MultiPolygon(parts) for parts in zones], dtype=object)
+    labels = pandas.Series(node_names(graph)).to_numpy()
+    crs = "EPSG:4326" if graph.crs == "lonlat" else None
+    return geopandas.GeoDataFrame({"node": labels[rows], **columns}, geometry=shapes[rows], crs=crs)
 
 
 def to_pyg(graph: Graph, *, signals: Any = None) -> Any:

@@ -1,4 +1,4 @@
-"""Import of graphs from other packages: networkx and OSMnx, igraph, GeoPandas, PyTorch Geometric.
+"""Import of graphs from other packages: networkx and OSMnx, igraph, PyGSP, GeoPandas, PyTorch Geometric.
 
 Each function returns an `EdgeTable`; `Graph.from_networkx` and the like make a graph of it. Both directions of an edge are one edge,
 parallel edges are one edge, self-loops are dropped. A graph that `graph_export` made carries hints as attributes, so that it comes back
@@ -15,10 +15,13 @@ from scipy import sparse
 from scipy.sparse import csgraph
 
 from hushgraph._errors import InputError, InputTypeError
-from hushgraph._extras import extra
-from hushgraph._validation import checked_number, is_number
+from hushgraph._extras import extra, optional
+from hushgraph._validation import checked_number, choose, columns_in_words, is_number
 from hushgraph.graphs.construction import affinities, label_array, one_of
-from hushgraph.graphs.edge_table import COORDS_HINT, ENDS, LABELS_HINT, WEIGHT_HINT, EdgeTable, is_integer, is_lonlat
+from hushgraph.graphs.curves import Curves
+from hushgraph.graphs.edge_table import COORDS_HINT, ENDS, LABELS_HINT, WEIGHT_HINT, EdgeTable, Origin, is_integer, is_lonlat
+from hushgraph.graphs.place_names import OSM_ATTRIBUTION, NodeNames, attribution_of
+from hushgraph.graphs.projections import lonlat_lines, lonlat_of, stated_crs
 from hushgraph.graphs.streets import STREET_ATTRIBUTES, CodedTexts, Streets
 
 USUAL_AXES = "x", "y"  # default names of the node attributes with the coordinates
@@ -37,11 +40,49 @@ def networkx_edges(G: Any, *, weight: Any, distance: Any, coords: Any, crs: str 
     if attribute is not None:
         values = _without_text(f"edge attribute {attribute!r}", [value for *_, value in G.edges(data=attribute)])
     axes = _axes(hints, coords)
-    has_places = len(axes) > 0 and len(nodes) > 0 and all(key in node for node in nodes for key in axes)
-    places = _places({key: [node[key] for node in nodes] for key in axes}) if has_places else None
+    projected = _projected_crs(hints.get("crs"), crs) if axes == USUAL_AXES else None
+    if projected is not None and _have(nodes, ("lon", "lat")):
+        axes = "lon", "lat"  # OSMnx keeps them for each node
+    elif optional("pyproj") is None:
+        projected = None
+    places = _places({key: [node[key] for node in nodes] for key in axes}) if _have(nodes, axes) else None
+    if projected is not None and places is not None and axes == USUAL_AXES:
+        places = lonlat_of(places, projected, "the graph G")
     weights = affinities(values, attribute, pairs, is_distance=distance is not None)
     labels = _labels(_names_of_igraph(nodes, hints) or names, hints)
-    return EdgeTable(pairs, len(names), weights, places, _crs(hints, crs, places), labels, _streets(G))
+    lines = [None if line is None else _points(line) for *_, line in G.edges(data="geometry")]  # LineStrings of OSMnx
+    if projected is not None:
+        lines = lonlat_lines(lines, projected, "the graph G")
+    curves = Curves.of(pairs, lines, places) if places is not None else None
+    return EdgeTable(
+        pairs,
+        len(names),
+        weights,
+        places,
+        "lonlat" if projected is not None and places is not None else _crs(hints, crs, places),
+        labels,
+        _streets(G),
+        curves=curves,
+        attribution=attribution_of(hints),
+        origin=Origin(crs=projected) if projected is not None and places is not None else None,
+    )
+
+
+def _projected_crs(source_crs: Any, asked_crs: str | None) -> str | None:
+    """Return the crs that places are converted from: what the source states, unless it is longitude and latitude or a plane is asked for."""
+    if asked_crs == "planar" or source_crs is None or is_lonlat(source_crs):
+        return None
+    return stated_crs(source_crs.to_string() if hasattr(source_crs, "to_string") else str(source_crs))
+
+
+def _have(nodes: list[dict], axes: tuple) -> bool:
+    """Return whether there are nodes, and all have these coordinates."""
+    return len(axes) > 0 and len(nodes) > 0 and all(key in node for node in nodes for key in axes)
+
+
+def _points(line: Any) -> np.ndarray | None:
+    """Return the points of a LineString of shapely; None of another object."""
+    return np.asarray(line.coords, dtype=np.float64)[:, :2] if hasattr(line, "coords") else None
 
 
 def _streets(G: Any) -> Streets | None:
@@ -81,6 +122,9 @@ def _places(columns: dict[str, list]) -> np.ndarray:
 
 def _crs(hints: Mapping, crs: str | None, places: Any) -> str | None:
     """Return the crs that the caller names, or that of the source."""
+    choose("crs", crs, (None, "lonlat", "planar"))
+    if crs == "planar":
+        return None
     return "lonlat" if crs is None and places is not None and is_lonlat(hints.get("crs")) else crs
 
 
@@ -138,13 +182,28 @@ def igraph_edges(g: Any, *, weight: Any, distance: Any, coords: Any, crs: str | 
     return EdgeTable(pairs, g.vcount(), weights, places, _crs(hints, crs, places), labels)
 
 
-def geopandas_edges(edges: Any, *, nodes: Any, weight: Any, distance: Any, tolerance: float) -> EdgeTable:
+def is_pygsp(graph: Any) -> bool:
+    """Return whether an object has what is needed of a PyGSP graph: its weights and its number of nodes."""
+    return hasattr(graph, "W") and hasattr(graph, "N")
+
+
+def pygsp_parts(G: Any) -> tuple[sparse.csr_array, np.ndarray | None]:
+    """Return the weights of a PyGSP graph, and its coordinates if there are two or three per node."""
+    if not is_pygsp(G):
+        expected, got = "a pygsp.graphs.Graph", type(G).__name__
+        raise InputTypeError.about(argument="G", expected=expected, got=got, text=f"from_pygsp needs {expected}; got {got}")
+    coords = np.asarray(getattr(G, "coords", ()))
+    return sparse.csr_array(G.W), coords if coords.shape in ((G.N, 2), (G.N, 3)) else None
+
+
+def geopandas_edges(edges: Any, *, nodes: Any, weight: Any, distance: Any, tolerance: float, crs: str | None = None) -> EdgeTable:
     """Return the edges of GeoDataFrames; nodes are those given, or the ends of the lines in the order in which they first occur."""
+    choose("crs", crs, (None, "lonlat", "planar"))
     if not (hasattr(edges, "geometry") and hasattr(edges, "crs") and hasattr(edges, "columns")):
         expected, got = "a GeoDataFrame of lines", type(edges).__name__
         raise InputTypeError.about(argument="edges", expected=expected, got=got, text=f"from_geopandas needs {expected}; got {got}")
     if nodes is not None:
-        return _geopandas_tables(nodes, edges, weight, distance)
+        return _in_degrees(_geopandas_tables(nodes, edges, weight, distance), edges, nodes.crs, crs)
     shapely = extra("shapely", name="geopandas", purpose="reading lines")
     tolerance = checked_number("tolerance", tolerance, "a distance of at least 0, in the unit of the coordinates", least=0)
     lines = np.asarray(edges.geometry.array)
@@ -160,7 +219,35 @@ def geopandas_edges(edges: Any, *, nodes: Any, weight: Any, distance: Any, toler
     lonlat = is_lonlat(edges.crs)
     values = None if attribute is None else _line_values(edges, shapely, attribute, lonlat)
     weights = affinities(values, attribute, pairs, is_distance=distance is not None)
-    return EdgeTable(pairs, len(places), weights, places, "lonlat" if lonlat else None)
+    table = EdgeTable(pairs, len(places), weights, places, "lonlat" if lonlat else None, curves=_curves(pairs, lines, places))
+    return _in_degrees(table, edges, edges.crs, crs)
+
+
+def _in_degrees(table: EdgeTable, edges: Any, source_crs: Any, asked_crs: str | None) -> EdgeTable:
+    """Return the table with places and bends in degrees, if it states another crs and no plane is asked for, and with the names of streets.
+
+    Lengths were measured, and ends joined, in the units of the source.
+    """
+    crs = None if asked_crs == "planar" else asked_crs or table.crs
+    projected = _projected_crs(source_crs, asked_crs)
+    table = table._replace(crs=crs)
+    if projected is not None:
+        places = lonlat_of(table.coords, projected, "the table of lines")
+        curves = None
+        if table.curves is not None:
+            curves = table.curves.moved_to(lonlat_of(table.curves.points, projected, "the table of lines"))
+        table = table._replace(coords=places, curves=curves, crs="lonlat", origin=Origin(crs=projected))
+    names = NodeNames.of_streets(table.pairs, table.n, CodedTexts.of(edges["name"].tolist())) if "name" in edges.columns else None
+    return table._replace(names=names, attribution=OSM_ATTRIBUTION if "osmid" in edges.columns else None)
+
+
+def _curves(pairs: np.ndarray, lines: np.ndarray, places: np.ndarray) -> Curves | None:
+    """Return the bends of LineStrings, one for each edge; other geometries are straight."""
+    shapely = extra("shapely", name="geopandas", purpose="reading lines")
+    lines = lines.copy()
+    lines[shapely.get_type_id(lines) != 1] = None
+    points, owner = shapely.get_coordinates(lines, return_index=True)
+    return Curves.of(pairs, np.split(points, np.searchsorted(owner, np.arange(1, len(lines)))), places) if len(lines) else None
 
 
 def _geopandas_tables(nodes: Any, edges: Any, weight: Any, distance: Any) -> EdgeTable:
@@ -188,7 +275,8 @@ def _geopandas_tables(nodes: Any, edges: Any, weight: Any, distance: Any) -> Edg
     values = None if attribute is None else _line_values(edges, shapely, attribute, lonlat)
     weights = affinities(values, attribute, pairs, is_distance=distance is not None)
     places = shapely.get_coordinates(np.asarray(nodes.geometry.array), include_z=bool(nodes.geometry.has_z.all() and len(nodes)))
-    return EdgeTable(pairs, len(names), weights, places, "lonlat" if lonlat else None, _labels(names, edges.attrs))
+    curves = _curves(pairs, np.asarray(edges.geometry.array), places) if hasattr(edges, "geometry") else None
+    return EdgeTable(pairs, len(names), weights, places, "lonlat" if lonlat else None, _labels(names, edges.attrs), curves=curves)
 
 
 def _line_values(edges: Any, shapely: Any, attribute: Any, lonlat: bool) -> Any:
@@ -199,7 +287,7 @@ def _line_values(edges: Any, shapely: Any, attribute: Any, lonlat: bool) -> Any:
     if attribute == "geometry":
         return shapely.length(np.asarray(edges.geometry.array))
     if attribute not in edges.columns:
-        msg = f"the lines have no column {attribute!r}; they have {list(edges.columns)}; 'geometry' takes the lengths of the lines"
+        msg = f"the table of lines has no column {attribute!r}; {columns_in_words(list(edges.columns), attribute)}; 'geometry' takes the lengths of the lines"
         raise InputError(msg)
     return edges[attribute].to_numpy()
 

@@ -96,7 +96,12 @@ def in_node_order(name: str, values: Any, nodes: list, *, one: bool = False) -> 
 
 
 def in_form_of(model: Any, nodes: Callable[[], list], values: Any) -> Any:
-    """Return values, whose rows are in the order of nodes(), in the form and order of `model`; a Mapping becomes a dict, arrays stay as they are."""
+    """Return values, whose rows are in the order of nodes(), in the form and order of `model`; a Mapping becomes a dict, arrays stay as they are.
+
+    A polars Series has no labels, and goes by position.
+    """
+    if type(model).__module__.partition(".")[0] == "polars" and type(model).__name__ == "Series" and values.ndim == 1:
+        return type(model)(model.name, values)  # without labels, so in its order
     if not is_labelled(model):
         return values
     labels, _ = labels_and_values("signal", model)
@@ -114,6 +119,15 @@ def in_form_of(model: Any, nodes: Callable[[], list], values: Any) -> Any:
     node, value_columns = _columns_of("signal", model)
     columns = {node: model[node], **dict(zip(value_columns, ordered.T, strict=True))}
     return getattr(type(model), "from_pydict", type(model))(columns)
+
+
+def is_missing(name: Any) -> bool:
+    """Return whether a name in a table is missing: None, NaN, or pandas.NA and NaT.
+
+    >>> is_missing(None), is_missing(float("nan")), is_missing("nan")
+    (True, True, False)
+    """
+    return name is None or type(name).__name__ in ("NAType", "NaTType") or (isinstance(name, float) and bool(np.isnan(name)))
 
 
 def pandas_module() -> Any:

@@ -1,4 +1,4 @@
-"""Lattices: graphs whose nodes are all pixels of a rectangle, as their coordinates and edges say."""
+"""Lattices: graphs whose nodes are the pixels of an image. Coordinates and edges tell which graphs are lattices."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from hushgraph.graphs.graph import Graph
 
-ROUNDING = 1e-6  # of a step, by which coordinates may miss their place
+ROUNDING = 1e-6  # part of a step by which a coordinate may be off its place
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,11 +40,11 @@ class Lattice:
 
 
 def lattice_of(graph: Graph) -> Lattice | None:
-    """Return the lattice that a graph is, or None if it is none; the graph caches the answer.
+    """Return the rows and columns of a graph whose nodes are the pixels of an image, or None for other graphs.
 
-    A graph is a lattice if its coordinates are all places of a rectangle, with one step along each axis, if each node is joined to its
-    neighbours in its row and in its column, and if no edge leads farther than to the 8 places around a node. Weights do not matter.
-    An image with missing pixels is no lattice.
+    Such a graph is called a lattice. Its coordinates are all places of a rectangle, evenly spaced along each axis; each node is joined to
+    its neighbours in its row and in its column; and no edge leads farther than to the 8 places around a node. Weights do not matter. An
+    image with missing pixels is no lattice. The graph caches the answer.
 
     Parameters
     ----------
@@ -64,10 +64,10 @@ def lattice_of(graph: Graph) -> Lattice | None:
     >>> lattice_of(hg.datasets.city(100)) is None
     True
     """
-    return graph.cached("lattice", lambda: _found(graph))
+    return graph.cached("lattice", lambda: _detected_lattice(graph))
 
 
-def _found(graph: Graph) -> Lattice | None:
+def _detected_lattice(graph: Graph) -> Lattice | None:
     """Return the lattice that the coordinates and edges of a graph describe, or None."""
     if graph.n == 0 or graph.coords is None or graph.coords.shape[1] != 2:
         return None
@@ -90,7 +90,7 @@ def _found(graph: Graph) -> Lattice | None:
 
 
 def _places(x: np.ndarray) -> np.ndarray | None:
-    """Return coordinates along one axis as whole numbers of steps from the smallest, or None where they are none."""
+    """Return coordinates along one axis as whole numbers of steps from the smallest, or None if they are not evenly spaced."""
     low, high = float(x.min()), float(x.max())
     if low == high:
         return np.zeros(len(x), dtype=np.int64)

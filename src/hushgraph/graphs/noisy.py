@@ -10,7 +10,7 @@ import numpy as np
 
 from hushgraph._errors import InputError, InputTypeError, Sentence
 from hushgraph._validation import as_number, checked_number, checked_real_array, checked_sigma, choose, shown
-from hushgraph.graphs.graph import Graph, checked_graph
+from hushgraph.graphs.graph import Graph, as_graph
 
 Kind = Literal["measurement", "release", "simulation"]
 
@@ -127,7 +127,8 @@ class Noisy:
         graph : Graph
             The graph.
         """
-        if checked_graph(graph).hash != self.graph_hash:
+        graph = as_graph(graph)
+        if graph.hash != self.graph_hash:
             msg = f"these values belong to another graph ({self.graph_hash[:12]}...) than the one given ({graph.hash[:12]}...)"
             raise InputError(msg)
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from hushgraph._validation import checked_count, checked_seed
 from hushgraph.core import _loops
-from hushgraph.graphs.graph import Graph, checked_graph
+from hushgraph.graphs.graph import Graph, as_graph
 
 
 def depth_first_order(graph: Graph, *, start: int | None = None, seed: int | None = None) -> np.ndarray:
@@ -39,7 +39,8 @@ def depth_first_order(graph: Graph, *, start: int | None = None, seed: int | Non
     >>> hg.depth_first_order(graph, start=3)
     array([3, 2, 0, 1, 4, 5])
     """
-    n = checked_graph(graph).n
+    graph = as_graph(graph)
+    n = graph.n
     first = None if start is None else checked_count("start", start, 0, n - 1, note=" (a node number)")
     roots, indptr, indices = np.arange(n), graph.adjacency.indptr, graph.adjacency.indices
     if seed is not None:

@@ -1,4 +1,4 @@
-"""The figure of a fitted filter: the spectrum of the noisy signal with the fitted one, and the filter below."""
+"""The figure of a fitted filter: the spectrum of the noisy signal with the fitted spectrum, and the filter below."""
 
 from __future__ import annotations
 
@@ -9,20 +9,21 @@ import numpy as np
 from hushgraph._errors import InputError
 from hushgraph._validation import checked_count
 from hushgraph.estimators import Denoised
-from hushgraph.plotting.style import COLOURS, INK, QUIET, figure_style, pyplot
+from hushgraph.plotting.style import COLOURS, INK, QUIET, draw_suptitle, figure_style, pyplot, shown_once
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_LEAST_EIGENVALUES = 4.0  # in a bin that is drawn
+_LEAST_EIGENVALUES = 4.0  # in a bin, so that its mean energy is worth drawing
+_LEAST_RATIO = 1.12  # of the eigenvalues at the ends of neighboring bins, so that dots do not overlap
 
 
 def plot_filter(result: Denoised, *, signal: int = 0, title: str | None = None) -> Figure:
     """Draw the filter that was fitted to a signal, and the spectrum that it was fitted to.
 
-    The upper panel has the mean energy of the noisy signal at the eigenvalues of the Laplacian, in units of the noise variance. Noise
-    alone is at 1. The line is the fitted spectrum of signal and noise. The lower panel has the filter: the share of each
-    eigenvector that is kept.
+    The upper panel shows the mean energy of the noisy signal over the eigenvalues of the Laplacian, in units of the noise variance: noise
+    alone has the energy 1. The line is the fitted spectrum of signal and noise together. The lower panel shows the filter: the share of
+    each eigenvector that is kept, from 0 to 1.
 
     Parameters
     ----------
@@ -52,7 +53,7 @@ def plot_filter(result: Denoised, *, signal: int = 0, title: str | None = None) 
     """
     account = _filter_of(result, signal)
     x, h = account["eigenvalues"][1:], account["response"][1:]
-    places, energy = _dots(account["energies"])
+    places, energy = _mean_energies(account["energies"])
     with figure_style():
         figure, (above, below) = pyplot().subplots(2, 1, figsize=(5.2, 4.6), layout="constrained", sharex=True)
         above.plot(places, energy, "o", ms=3.5, color=QUIET, label="noisy signal")
@@ -66,13 +67,12 @@ def plot_filter(result: Denoised, *, signal: int = 0, title: str | None = None) 
         below.set(ylim=(-0.03, 1.05))
         below.set_xlabel("eigenvalue of the Laplacian", fontsize=9)
         below.set_ylabel("share kept", fontsize=9)
-        if title is not None:
-            figure.suptitle(title, x=0.01, ha="left", fontsize=12, fontweight="bold")
-    return figure
+        draw_suptitle(figure, title)
+    return shown_once(figure)
 
 
 def _filter_of(result: Denoised, signal: int) -> dict[str, Any]:
-    """Return the account of the filter that was fitted to a signal."""
+    """Return what the details of the result say about the filter that was fitted to a signal."""
     shape = np.shape(result.signal)
     checked_count("signal", signal, 0, (shape[1] if len(shape) > 1 else 1) - 1)
     details = result.details
@@ -90,21 +90,20 @@ def _filter_of(result: Denoised, signal: int) -> dict[str, Any]:
     return account
 
 
-def _dots(energies: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Return eigenvalues and mean energies of few bins, each with some eigenvalues."""
+def _mean_energies(energies: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Return mean eigenvalues and mean energies in few wide bins, each with several eigenvalues."""
     x, energy, count = (energies[name] for name in ("eigenvalues", "energy", "n_eigenvalues"))
-    target = max(_LEAST_EIGENVALUES, float(count.sum()) ** 0.5 / 4)
-    ends: list[int] = []
-    total = 0.0
+    least_count = max(_LEAST_EIGENVALUES, float(count.sum()) ** 0.5 / 4)
+    ends: list[int] = []  # the last narrow bin of each wide one
+    in_bin = 0.0
     for k, number in enumerate(count):
-        total += float(number)
-        wide = not ends or x[k] > 1.12 * x[ends[-1]]
-        if total >= target and wide:
+        in_bin += float(number)
+        is_wide = not ends or x[k] > _LEAST_RATIO * x[ends[-1]]
+        if in_bin >= least_count and is_wide:
             ends.append(k)
-            total = 0.0
-    starts = np.array([0, *(end + 1 for end in ends[:-1])], dtype=np.int64) if ends else np.zeros(0, dtype=np.int64)
-    if not len(starts):
+            in_bin = 0.0
+    if not ends:
         return np.array([x[-1]]), np.array([energy.sum() / max(count.sum(), 1e-300)])
-    last = ends[-1] + 1
-    sums = [np.add.reduceat(part[:last], starts) for part in (x * count, energy, count)]
+    starts = [0, *(end + 1 for end in ends[:-1])]
+    sums = [np.add.reduceat(part[: ends[-1] + 1], starts) for part in (x * count, energy, count)]
     return sums[0] / np.maximum(sums[2], 1e-300), sums[1] / np.maximum(sums[2], 1e-300)

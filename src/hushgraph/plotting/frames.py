@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hushgraph._deprecation import renamed
 from hushgraph._errors import InputError, InputTypeError
 from hushgraph._validation import checked_count, choose
 from hushgraph.plotting.maps import draw_maps, map_size, places
-from hushgraph.plotting.style import COLOURS, INK, QUIET, checked_axes, figure_style, pyplot
-from hushgraph.wavelets import TOP, Bands, ChebyshevFrame, Frame, Rule, SureCurve, analyze, checked_frame, partition, sure_curves
+from hushgraph.plotting.style import COLOURS, INK, QUIET, checked_axes, draw_suptitle, figure_style, pyplot, shown_once
+from hushgraph.wavelets import TOP, Bands, ChebyshevFrame, Frame, KernelBands, Rule, SureCurve, analyze, checked_frame, sure_curves
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -120,15 +121,16 @@ def plot_frame(frame: ChebyshevFrame, *, log: bool | None = None, title: str | N
         bottom.plot(x, np.sum(rho**2, axis=0) - 1, color=COLOURS[1], linewidth=1.4)
         bottom.set(xlabel="eigenvalue λ", ylabel="sum of $\\rho_j^2$, less 1")
         bottom.set_title(f"tightness defect {frame.tightness_defect:.2g}", fontsize=9.5, fontweight="normal")
-    return figure
+    return shown_once(figure)
 
 
+@renamed(suptitle="title")
 def plot_scales(
     frame: Frame,
     signal: Any,
     *,
     columns: int | None = None,
-    suptitle: str | None = None,
+    title: str | None = None,
     label: str | None = None,
     attribution: str | None = None,
 ) -> Figure:
@@ -142,7 +144,7 @@ def plot_scales(
         One number per node, (n,).
     columns : int, optional
         Number of maps in a row; 3 or 4 if not given.
-    suptitle : str, optional
+    title : str, optional
         Title above all maps.
     label : str, optional
         What the values are; written beside the colour bar.
@@ -174,13 +176,16 @@ def plot_scales(
         raise InputError.about(argument="signal", expected=f"({graph.n},)", got=got, hint=hint, text=text)
     columns = min(3 if len(F) in (3, 5, 6) else 4, len(F)) if columns is None else checked_count("columns", columns, 1)
     columns, titles = min(columns, len(F)), [f"scale {j}:  {interval}" for j, interval in enumerate(_band_intervals(frame))]
-    size = map_size(graph, columns, -(-len(F) // columns), 2.5, suptitle, attribution)
+    size = map_size(graph, columns, -(-len(F) // columns), 2.5, title, attribution)
     maps = dict(zip(titles, F, strict=True))
-    return draw_maps(graph, maps, columns=columns, size=size, suptitle=suptitle, label=label, attribution=attribution)
+    return draw_maps(graph, maps, columns=columns, size=size, suptitle=title, label=label, attribution=attribution)
 
 
 def _band_intervals(frame: Frame) -> list[str]:
     """Return the part of the spectrum of each scale as text."""
+    if isinstance(frame.bands, KernelBands):
+        x = _spectrum(frame.bands, frame.lambda_max, log=False)
+        return [f"λ around {x[place]:.3g}" for place in np.abs(frame.bands.filters(x)).argmax(axis=1)]
     edges = frame.base ** np.arange(-1.0, frame.n_scales) / frame.base**frame.bands.low_scales
     low, high = [f"{edge:.3g}" for edge in edges[:-1]], [f"{edge:.3g}" for edge in edges[1:]]
     last = frame.n_scales - 1
@@ -188,9 +193,10 @@ def _band_intervals(frame: Frame) -> list[str]:
     return [f"λ up to {high[0]}" if last else "all λ", *others]
 
 
+@renamed(suptitle="title")
 def plot_sure(
     frame: Frame, noisy: Any, *, sigma: Any = None, rule: Rule = "james_stein", beta: float | None = None, truth: Any = None,
-    n_probes: int | None = None, seed: int = 0, suptitle: str | None = None,
+    n_probes: int | None = None, seed: int = 0, title: str | None = None,
 ) -> Figure:  # fmt: skip
     """Draw SURE of each scale's coefficients over the threshold, with its standard error and its minimum.
 
@@ -216,7 +222,7 @@ def plot_sure(
         Number of random signals for the weights, at least 2; chosen from n if not given.
     seed : int
         Seed of the random signals.
-    suptitle : str, optional
+    title : str, optional
         Title above all panels.
 
     Returns
@@ -235,7 +241,7 @@ def plot_sure(
     cells = len(curves) + 1  # the last cell holds the legend
     columns = 2 if cells <= 2 else 3 if cells <= 6 else 4
     rows = -(-cells // columns)
-    size = 7.2 if columns > 2 else 5.2, (1.9 if columns < 4 else 1.6) * rows + 0.35 * (suptitle is not None)
+    size = 7.2 if columns > 2 else 5.2, (1.9 if columns < 4 else 1.6) * rows + 0.35 * (title is not None)
     with figure_style():
         figure, axes = pyplot().subplots(rows, columns, figsize=size, layout="constrained", squeeze=False, sharey=True)
         for j, (ax, curve, colour) in enumerate(zip(axes.flat, curves, _scale_colours(len(curves)), strict=False)):
@@ -250,9 +256,8 @@ def plot_sure(
         for ax in axes.flat[len(curves) :]:
             ax.set_axis_off()
         _draw_legend(axes.flat[len(curves)], with_truth=truth is not None)
-        if suptitle is not None:
-            figure.suptitle(suptitle, x=0.01, ha="left", fontsize=12, fontweight="bold")
-    return figure
+        draw_suptitle(figure, title)
+    return shown_once(figure)
 
 
 # ---- bands ----------------------------------------------------------------------------------------------------------
@@ -263,14 +268,14 @@ def _largest_eigenvalue(bands: Bands) -> float:
     return bands.base ** (max(bands.n_scales - 2, 0) - bands.low_scales)
 
 
-def _is_log(bands: Bands, log: bool | None) -> bool:
+def _is_log(bands: Bands | KernelBands, log: bool | None) -> bool:
     """Return whether the axis of the eigenvalues is logarithmic."""
     if log is None:
         return bands.low_scales > 0 or bands.n_scales > _MAX_LINEAR_SCALES
     return choose("log", log, (True, False))
 
 
-def _spectrum(bands: Bands, upper: float, log: bool) -> np.ndarray:
+def _spectrum(bands: Bands | KernelBands, upper: float, log: bool) -> np.ndarray:
     """Return points from 0, or on a logarithmic axis from well inside the lowest band, to `upper`."""
     upper = upper or 1.0  # a graph without edges: any interval will do
     if log:
@@ -278,9 +283,9 @@ def _spectrum(bands: Bands, upper: float, log: bool) -> np.ndarray:
     return np.linspace(0, upper, _POINTS)
 
 
-def _psi(bands: Bands, x: np.ndarray) -> np.ndarray:
+def _psi(bands: Bands | KernelBands, x: np.ndarray) -> np.ndarray:
     """Return the band functions psi_j at x, (n_scales, len(x))."""
-    return partition(x, n_scales=bands.n_scales, plateau=bands.plateau, base=bands.base, c=bands.c, low_scales=bands.low_scales)
+    return np.square(bands.filters(x))
 
 
 def _scale_colours(count: int) -> list[Any]:
@@ -288,7 +293,7 @@ def _scale_colours(count: int) -> list[Any]:
     return list(pyplot().get_cmap("viridis")(np.linspace(0.0, 0.8, max(count, 2)))[:count])
 
 
-def _draw_bands(ax: Axes, x: np.ndarray, values: np.ndarray, bands: Bands, log: bool) -> None:
+def _draw_bands(ax: Axes, x: np.ndarray, values: np.ndarray, bands: Bands | KernelBands, log: bool) -> None:
     """Draw one curve per scale, with its number above the middle of its highest part."""
     for j, (curve, colour) in enumerate(zip(values, _scale_colours(len(values)), strict=True)):
         ax.plot(x, _without_zeros(curve), color=colour, linewidth=1.8)
@@ -316,7 +321,7 @@ def _without_zeros(curve: np.ndarray) -> np.ndarray:
 
 def _frame_title(frame: ChebyshevFrame) -> str:
     damping = "no damping" if frame.damping is None else f"{frame.damping.capitalize()} damping"
-    return f"degree {frame.degree}, {damping}, {frame.bands.plateau} plateau"
+    return f"degree {frame.degree}, {damping}, {frame.bands.plateau} {'plateau' if isinstance(frame.bands, Bands) else 'kernels'}"
 
 
 # ---- SURE -----------------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,29 @@ def figure_style() -> AbstractContextManager:
 def pyplot() -> Any:
     """Return the module matplotlib.pyplot, or raise an error that names the extra to install."""
     return extra("matplotlib.pyplot", name="plot", purpose="plotting")
+
+
+def shown_once(figure: Any) -> Any:
+    """Return a figure of pyplot that a notebook shows once.
+
+    The inline backend shows all figures that pyplot holds when a cell ends, and IPython shows the value of the cell: a figure that is
+    both would be shown twice. With this, pyplot lets go of the figure when IPython shows it.
+    """
+    figure._ipython_display_ = partial(_release_from_pyplot, figure)
+    return figure
+
+
+def _release_from_pyplot(figure: Any) -> None:
+    plt = pyplot()
+    if "inline" in plt.get_backend().lower():
+        plt.close(figure)
+    raise NotImplementedError  # IPython goes on to show the figure as usual
+
+
+def draw_suptitle(figure: Any, title: str | None) -> None:
+    """Draw a title above all panels of a figure, unless it is None."""
+    if title is not None:
+        figure.suptitle(title, x=0.01, ha="left", fontsize=12, fontweight="bold")
 
 
 def checked_axes(ax: Any) -> Any:

@@ -15,11 +15,15 @@ from .checking import (
     PRIVATE as PRIVATE,
     EventCheck as EventCheck,
     check_events as check_events,
+    columns_for_owner as columns_for_owner,
 )
 from .counting import (
     CountMap as CountMap,
     count_events as count_events,
     declare_counts as declare_counts,
+)
+from .csv_format import (
+    CsvFormat as CsvFormat,
 )
 from .guarantee import (
     LARGEST_EPSILON as LARGEST_EPSILON,
@@ -29,7 +33,6 @@ from .guarantee import (
 )
 from .guides import (
     check_guides as check_guides,
-    public_guides as public_guides,
 )
 from .lattice import (
     lattice_noise as lattice_noise,
@@ -43,14 +46,21 @@ from .ledger.chain import (
     LedgerError as LedgerError,
     LedgerTampered as LedgerTampered,
 )
+from .map_file import (
+    REPORT as REPORT,
+)
 from .planning import (
     PLANNED_EPSILONS as PLANNED_EPSILONS,
     Plan as Plan,
     plan_release as plan_release,
 )
 from .publication import (
+    add_report as add_report,
     certificate_with_map as certificate_with_map,
     export as export,
+)
+from .published_maps import (
+    read_published as read_published,
 )
 from .release_request import (
     ReleaseRequest as ReleaseRequest,
@@ -83,6 +93,7 @@ __all__ = [
     "lattice_step",
     "lattice_noise",
     "count_events",
+    "CsvFormat",
     "declare_counts",
     "CountMap",
     "check_events",

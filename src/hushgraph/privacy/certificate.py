@@ -23,7 +23,7 @@ import hushgraph
 from hushgraph._arrays import values_digest
 from hushgraph._errors import InputError
 from hushgraph._validation import is_count, shown
-from hushgraph.privacy.guarantee import formal_statement, guarantee_in_words
+from hushgraph.privacy.guarantee import earlier_words, formal_statement, guarantee_in_words
 from hushgraph.privacy.lattice import lattice_step
 
 if TYPE_CHECKING:
@@ -34,6 +34,10 @@ CERTIFICATE = "certificate.json"
 OLD_FORMAT, FORMAT = "hushgraph release 1", "hushgraph release 2"  # format 1 has no unit_column, dataset and values_sha256
 _COUNT_BITS = 52  # bits for counts in steps of the lattice: counts beyond 2^52 g are clamped, noise needs far less than one more
 BROKEN = (OSError, ValueError, KeyError, TypeError, AttributeError, ArithmeticError, IndexError, RecursionError)
+_INTERVALS = (
+    "The columns lower and upper are an interval for each value: about {:g} % of the true counts are expected between them. This is an "
+    "estimate, not a guarantee, and intervals cannot be added up."
+)
 _LARGEST_FILE = 1_000_000  # bytes of a certificate that are read
 
 
@@ -122,8 +126,10 @@ def statement_of(certificate: dict[str, Any]) -> str:
 
 
 def words_of(certificate: dict[str, Any]) -> str:
-    """Return what the guarantee protects, for people; it follows from the other fields."""
-    return guarantee_in_words(**{name: certificate[name] for name in ("epsilon", "delta", "unit", "adjacency")})
+    """Return what the guarantee protects, for people; it follows from the other fields. Earlier certificates keep their words."""
+    terms = {name: certificate[name] for name in ("epsilon", "delta", "unit", "adjacency")}
+    said_before = "in_words" in certificate and certificate["in_words"] == earlier_words(**terms)
+    return certificate["in_words"] if said_before else guarantee_in_words(**terms)
 
 
 def noise_level_of(certificate: dict[str, Any]) -> float:
@@ -133,10 +139,13 @@ def noise_level_of(certificate: dict[str, Any]) -> float:
 
 def remarks_of(certificate: dict[str, Any]) -> list[str]:
     """Return the certificate's remarks, which follow from the other fields."""
-    is_guided = bool(certificate.get("denoised", {}).get("guides"))
-    source = "and from the public guides listed under denoised.guides; they" if is_guided else "alone and"
+    denoised = certificate.get("denoised", {})
+    source = "and from the public guides listed under denoised.guides; they" if denoised.get("guides") else "alone and"
+    level = denoised.get("interval")  # earlier releases have none, and their remarks stay as they were written
+    what = "The denoised map and its expected error" if level is None else "The denoised map, its expected error and its intervals"
     return [
-        f"The denoised map and its expected error are computed from the noisy map {source} carry the same guarantee.",
+        f"{what} are computed from the noisy map {source} carry the same guarantee.",
+        *([] if level is None else [_INTERVALS.format(100 * level)]),
         "Counts are those after truncation and dropping by the stated caps and rules; that is what all figures here are about.",
         "Sums over regions should be taken from the noisy column: they are unbiased for those counts, with standard error "
         f"{noise_level_of(certificate):.6g} times the root of the number of values; the denoised map is biased for sums.",

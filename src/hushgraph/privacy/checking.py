@@ -7,20 +7,22 @@ its owner what becomes of every row. All of it is private: it is for a screen, n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NoReturn
 
 import numpy as np
 
 from hushgraph._errors import InputTypeError
-from hushgraph._progress import checked_watcher
-from hushgraph._validation import checked_count, shown
+from hushgraph._progress import counting_rows
+from hushgraph._validation import checked_count, columns_in_words, shown
 from hushgraph.graphs import Graph
 from hushgraph.privacy.bounding import Tally
+from hushgraph.privacy.csv_format import CsvFormat
 from hushgraph.privacy.event_hints import NO_ID, Evidence, hints_from
 from hushgraph.privacy.event_rows import EventReader, Rows, open_rows
-from hushgraph.privacy.locating import NO_PLACE, NO_TIME, OUTSIDE_WINDOWS, TOO_FAR
+from hushgraph.privacy.events import open_events
+from hushgraph.privacy.locating import NO_PLACE, NO_TIME, OUTSIDE_WINDOWS, OUTSIDE_ZONES, TOO_FAR
 from hushgraph.privacy.sensitivity import Adjacency, checked_caps, checked_neighbouring
 from hushgraph.privacy.typed_columns import Column, value_at
 
@@ -55,6 +57,8 @@ class EventCheck:
         Lines that cannot be split into fields.
     without_id, without_place, too_far, without_time, outside_windows : int
         Rows dropped by these rules. A node that the graph does not have is not a place.
+    outside_zones : int or None
+        Rows with a place in no zone; None if places are not compared with zones. They are in place of those that are too far.
     cut : int
         Rows beyond the bound of their unit; which ones is drawn at random, so that the number may vary a little.
     counted : int
@@ -78,6 +82,7 @@ class EventCheck:
     too_far: int
     without_time: int
     outside_windows: int
+    outside_zones: int | None
     cut: int
     counted: int
     units: int | None
@@ -106,7 +111,7 @@ class EventCheck:
             ("cannot be read", self.unreadable),
             ("without id", self.without_id),
             ("without place", self.without_place),
-            ("too far from every node", self.too_far),
+            ("too far from every node", self.too_far) if self.outside_zones is None else ("outside all zones", self.outside_zones),
             ("without time", self.without_time),
             ("outside the windows", self.outside_windows),
             ("cut by the bound", self.cut),
@@ -155,8 +160,9 @@ def check_events(
     windows: Sequence | None = None,
     max_cells: int | None = None,
     max_per_cell: int | None = None,
+    csv_format: CsvFormat | None = None,
     chunk_rows: int = 1_000_000,
-    progress: Callable[[int], Any] | None = None,
+    progress: Callable[[int], Any] | bool | None = None,
 ) -> EventCheck:
     """Return what `count_events` would make of these events, for the owner's eyes only.
 
@@ -166,7 +172,7 @@ def check_events(
     ----------
     graph : Graph
         The public graph.
-    events : DataFrame, dict of columns, Arrow table, path or iterable of these
+    events : DataFrame of pandas or polars, dict of columns, Arrow table, path or iterable of these
         As in `count_events`.
     unit, unit_column : str, optional
         Whose events are bounded together, and the column of their ids.
@@ -188,10 +194,12 @@ def check_events(
         Count per node and window.
     max_cells, max_per_cell : int
         The bound on one unit, with windows.
+    csv_format : CsvFormat, optional
+        How .csv files are written, as in `count_events`.
     chunk_rows : int
         Rows in memory at a time, at most.
-    progress : callable, optional
-        Called with the number of rows done after each chunk.
+    progress : True or callable, optional
+        True shows a bar, on a terminal or in a notebook. A function is called with the number of rows done after each chunk.
 
     Returns
     -------
@@ -211,20 +219,34 @@ def check_events(
     """
     if adjacency is not None:
         checked_neighbouring(adjacency)
-    checked_watcher(progress, "the number of rows done")
     reader = open_rows(
         graph, events, unit=unit, unit_column=unit_column, lon=lon, lat=lat, x=x, y=y, crs=crs, node=node,
-        max_distance=max_distance, far=far, time=time, windows=windows,
+        max_distance=max_distance, far=far, time=time, windows=windows, csv_format=csv_format,
     )  # fmt: skip
     caps = checked_caps(
         reader.windows is not None, max_nodes=max_nodes, max_per_node=max_per_node, max_cells=max_cells, max_per_cell=max_per_cell
     )
     row_pass = _RowPass(reader, Tally(reader.n_cells, *caps.values()))
-    for rows in reader.rows(checked_count("chunk_rows", chunk_rows, 1)):
-        row_pass.add(rows)
-        if progress is not None:
-            progress(row_pass.n_rows)
+    with counting_rows(progress) as report:
+        for rows in reader.rows(checked_count("chunk_rows", chunk_rows, 1)):
+            row_pass.add(rows)
+            report(row_pass.n_rows)
     return row_pass.result(unit)
+
+
+def columns_for_owner(events: Any, csv_format: CsvFormat | None, wanted: Iterable[str]) -> str:
+    """Return the names of the columns, with the nearest to the first wanted one that is not there; empty if all are there.
+
+    Private, for the owner's screen only. Errors do not say it: in a file without a line of names it is somebody's row.
+
+    Examples
+    --------
+    >>> columns_for_owner({"person": [], "Latitude": []}, None, ["latitude"])
+    "it has 'person', 'Latitude'; is it 'Latitude'?"
+    """
+    columns = open_events(events, csv_format).columns or []
+    absent = [name for name in wanted if name not in columns]
+    return columns_in_words(columns, absent[0]) if absent else ""
 
 
 class _RowPass:
@@ -234,7 +256,7 @@ class _RowPass:
         self.reader, self.tally = reader, tally
         self.events_per_unit = np.zeros(0, dtype=np.int64)
         self.n_rows = self.unreadable = self.with_id = self.countable = 0
-        self.reasons = dict.fromkeys((NO_ID, NO_PLACE, TOO_FAR, NO_TIME, OUTSIDE_WINDOWS), 0)
+        self.reasons = dict.fromkeys((NO_ID, NO_PLACE, TOO_FAR, OUTSIDE_ZONES, NO_TIME, OUTSIDE_WINDOWS), 0)
         self.examples: list[tuple[tuple[int, int], DroppedRow]] = []
         self.n_examples: dict[Any, int] = {}
         self.sample: dict[str, list] = {name: [] for name in reader.names}
@@ -281,6 +303,8 @@ class _RowPass:
             return f"{place}: " + ("no node of the graph" if self.reader.crs is None else "no place")
         if reason == TOO_FAR:
             return f"{place}: further than {self.reader.max_distance:g} from every node"
+        if reason == OUTSIDE_ZONES:
+            return f"{place}: in no zone"
         time = field[self.reader.time] if self.reader.time is not None else ""
         return f"{time}: " + ("no time that can be compared with the windows" if reason == NO_TIME else "in no window")
 
@@ -306,6 +330,7 @@ class _RowPass:
             too_far=self.reasons[TOO_FAR],
             without_time=self.reasons[NO_TIME],
             outside_windows=self.reasons[OUTSIDE_WINDOWS],
+            outside_zones=self.reasons[OUTSIDE_ZONES] if self.reader.by_zones else None,
             cut=self.countable - counted,
             counted=counted,
             units=evidence.units,

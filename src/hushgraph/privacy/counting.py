@@ -23,10 +23,11 @@ from typing import Any, ClassVar, Literal, NoReturn
 import numpy as np
 
 from hushgraph._errors import InputError, InputTypeError, Sentence, argument
-from hushgraph._progress import checked_watcher
+from hushgraph._progress import counting_rows
 from hushgraph._validation import as_array, checked_count
-from hushgraph.graphs import Graph, checked_graph
+from hushgraph.graphs import Graph, as_graph
 from hushgraph.privacy.bounding import Tally
+from hushgraph.privacy.csv_format import CsvFormat
 from hushgraph.privacy.event_rows import open_rows
 from hushgraph.privacy.frozen import FrozenDict, frozen_array
 from hushgraph.privacy.sensitivity import Adjacency, checked_caps, checked_neighbouring, checked_squared, squared_sensitivity
@@ -139,20 +140,21 @@ def count_events(
     windows: Sequence | None = None,
     max_cells: int | None = None,
     max_per_cell: int | None = None,
+    csv_format: CsvFormat | None = None,
     dataset: str | None = None,
     chunk_rows: int = 1_000_000,
-    progress: Callable[[int], Any] | None = None,
+    progress: Callable[[int], Any] | bool | None = None,
 ) -> CountMap:
     """Count events at the nodes of a graph so that each unit contributes at most a public bound.
 
-    Rows without an id, without a place, at an unknown node, too far from every node, outside all windows or without a time
+    Rows without an id, without a place, at an unknown node, too far from every node or in no zone, outside all windows or without a time
     are dropped by these public rules, and so are lines of a text file that cannot be split into fields; nothing tells how many.
 
     Parameters
     ----------
     graph : Graph
         Public: its nodes are those of the map, whatever the events.
-    events : DataFrame, dict of columns, Arrow table, path of a .csv, .csv.gz or .parquet file, or iterable of these
+    events : DataFrame of pandas or polars, dict of columns, Arrow table, path of a .csv, .csv.gz or .parquet file, or iterable of these
         One row per event. Files and iterables are read in chunks, so they may be larger than memory. What a row means depends on
         that row alone, and different ids stay different: in text files ids are their exact bytes, numbers and times (ISO 8601)
         follow one grammar; in tables ids are text, bytes, UUIDs or numbers, compared exactly; a whole number and its decimal text are one id, 7 and "7".
@@ -168,27 +170,32 @@ def count_events(
     max_nodes, max_per_node : int
         At most so many nodes per unit, and so many of its events at each of them.
     lon, lat : str, optional
-        Columns of degrees; the event counts at the nearest node, in a local projection about the graph's mean latitude.
+        Columns of degrees; the event counts at the nearest node, in a local projection about the graph's mean latitude. On a graph of
+        zones (`Graph.from_polygons`) it counts in the zone that contains it, and is dropped if none does.
     x, y, crs : str, optional
         Columns of plane coordinates, and crs="planar" for the plane of graph.coords, or what pyproj understands. If no place is
-        named, the columns node, lon and lat, longitude and latitude, or (planar graphs) x and y are used.
+        named, the columns node, lon and lat, longitude and latitude, or (planar graphs) x and y are used; or else the pickup places in
+        New York's taxi files, pickup_longitude and pickup_latitude; on zones also zone, zone_id and PULocationID.
     node : str, optional
-        Column of node labels (node numbers when the graph has none).
+        Column of node labels, or labels of zones (node numbers when the graph has none; zones without labels are refused).
     max_distance : float, optional
-        Events further than this from every node are dropped: metres, or units of the plane. Without it all are kept.
+        Events further than this from every node are dropped: metres, or units of the plane. Without it all are kept. Not for zones.
     far : {"drop", "keep"}, optional
         "drop" goes with max_distance; "keep" says that events count at their nearest node however far it is.
     time, windows : str and h + 1 increasing edges, optional
+        The column may be left out if it is called time, or pickup_datetime, tpep_pickup_datetime or lpep_pickup_datetime as in New York's taxi files.
         Count per node and window [a, b), with `max_cells` and `max_per_cell` in place of max_nodes and max_per_node: one bound
         over the whole (n, h) map.
     max_cells, max_per_cell : int
         At most so many pairs of node and window per unit, and so many of its events in each.
+    csv_format : CsvFormat, optional
+        How .csv files are written, if not with commas, decimal points, ISO 8601 times and UTF-8. It is declared, never guessed.
     dataset : str, optional
         Name of the data. `release` then refuses the ledger of another data set.
     chunk_rows : int
         Rows in memory at a time, at most.
-    progress : callable, optional
-        Called with the number of rows done after each chunk.
+    progress : True or callable, optional
+        True shows a bar, on a terminal or in a notebook. A function is called with the number of rows done after each chunk.
 
     Returns
     -------
@@ -206,14 +213,13 @@ def count_events(
     >>> counts.counts
     array([1, 0, 1])
     """
-    checked_graph(graph)
+    graph = as_graph(graph)
     form = checked_neighbouring(adjacency)
     chunk_rows = checked_count("chunk_rows", chunk_rows, 1)
-    checked_watcher(progress, "the number of rows done")
     dataset = checked_dataset(dataset)
     reader = open_rows(
         graph, events, unit=unit, unit_column=unit_column, lon=lon, lat=lat, x=x, y=y, crs=crs, node=node,
-        max_distance=max_distance, far=far, time=time, windows=windows,
+        max_distance=max_distance, far=far, time=time, windows=windows, csv_format=csv_format,
     )  # fmt: skip
     slots = reader.windows
     caps = checked_caps(
@@ -224,11 +230,11 @@ def count_events(
         warnings.warn(Sentence(_ASSUMED, first, second), UserWarning, stacklevel=2)
     most, most_each = caps.values()
     tally, done = Tally(reader.n_cells, most, most_each), 0
-    for rows in reader.rows(chunk_rows):
-        tally.add(rows.units, rows.cells)
-        done += len(rows)
-        if progress is not None:
-            progress(done)
+    with counting_rows(progress) as report:
+        for rows in reader.rows(chunk_rows):
+            tally.add(rows.units, rows.cells)
+            done += len(rows)
+            report(done)
     counts = tally.counts()
     return CountMap(
         counts=counts if slots is None else counts.reshape(graph.n, len(slots)),
@@ -305,7 +311,8 @@ def declare_counts(
         raise InputTypeError.about(argument="unit", verb="say", expected=expected, got=type(unit).__name__)
     squared = checked_squared(sensitivity, sensitivity_squared)
     slots = None if windows is None else Windows(windows)
-    values = _whole_numbers(_in_node_order(checked_graph(graph), counts))
+    graph = as_graph(graph)
+    values = _whole_numbers(_in_node_order(graph, counts))
     shape = (graph.n,) if slots is None else (graph.n, len(slots))
     if values.shape != shape:
         hint = Sentence("pass {windows=}, the h + 1 edges of the h columns") if slots is None and values.ndim == 2 else ""

@@ -57,6 +57,13 @@ class Evidence:
         """Number of different ids; None if the events have none."""
         return None if self.reader.codes is None else len(self.reader.codes)
 
+    def column(self, name: str) -> Texts | Objects:
+        """Return the sampled values of a column, with the format of the text file that they come from."""
+        values = self.sample[name]
+        return (
+            Texts.of(values, form=self.reader.source.form) if all(isinstance(value, bytes) for value in values) else Objects(values)
+        )
+
     @property
     def every_id_once(self) -> bool:
         """Whether no id occurs twice."""
@@ -74,7 +81,8 @@ def hints_from(evidence: Evidence) -> list[str]:
     reader, hints = evidence.reader, _id_hints(evidence)
     if evidence.unreadable > _SOME * evidence.n_rows:
         hints.append(
-            "the file is not separated by commas, or its quotation marks do not match: many lines cannot be split into fields"
+            "the file has another delimiter than the declared one (a comma, unless --delimiter or CsvFormat says otherwise), or its quotation "
+            "marks do not match: many lines cannot be split into fields"
         )
     if reader.crs is None and (share := evidence.share(NO_PLACE)) > _SOME:
         hints.append(f"nodes have other names in the events than in the graph: {share:.0%} of the rows are at no node of it")
@@ -134,11 +142,13 @@ def _are_row_numbers(evidence: Evidence) -> bool:
 def _place_hints(evidence: Evidence) -> list[str]:
     """Return hints from a sample of the coordinates."""
     reader, (first, second) = evidence.reader, evidence.reader.places
-    a, b = (numbers(Objects(evidence.sample[name]), name) for name in (first, second))
+    a, b = (numbers(evidence.column(name), name) for name in (first, second))
     known = np.isfinite(a) & np.isfinite(b)
     hints, without_place = [], evidence.share(NO_PLACE)
     if without_place > _SOME and np.mean(~known) > _SOME:
         hints.append(f"coordinates are missing, or no numbers: {without_place:.0%} of the rows do not count for that")
+        if _have_commas(evidence, first, second):
+            hints.append("the coordinates have decimal commas; declare it: CsvFormat(decimal=',') (--decimal ,)")
     if (zero := np.mean((a == 0) & (b == 0))) > _SOME:
         hints.append(f"an unknown place is written as {first} 0, {second} 0: {zero:.0%} of the rows are there")
     if not known.any() or (near := _near(evidence, first, second)[known].mean()) > _MANY:
@@ -155,11 +165,18 @@ def _place_hints(evidence: Evidence) -> list[str]:
     return hints
 
 
+def _have_commas(evidence: Evidence, *names: str) -> bool:
+    """Return whether most coordinates of the sample are numbers with a decimal comma where a point is declared."""
+    texts = [_plain(value) for name in names for value in evidence.sample[name]]
+    matches = sum(re.fullmatch(r"[+-]?[0-9]+,[0-9]+", text) is not None for text in texts)
+    return evidence.reader.source.form.decimal == "." and matches > _MANY * len(texts)
+
+
 def _near(evidence: Evidence, first: str, second: str) -> np.ndarray:
     """Return which rows of the sample are near the graph if these are the names of its columns."""
     graph, crs = evidence.reader.graph, evidence.reader.crs
     reach = evidence.reader.max_distance or _width(graph)
-    columns: dict[str, Column] = {name: Objects(values) for name, values in evidence.sample.items()}
+    columns: dict[str, Column] = {name: evidence.column(name) for name in evidence.sample}
     chunk = Chunk(columns, np.arange(evidence.sampled), np.empty(0, dtype=np.int64))
     return node_finder(graph, (first, second), crs, reach)(chunk) >= 0
 
@@ -183,7 +200,7 @@ def _time_hints(evidence: Evidence) -> list[str]:
     if evidence.share(NO_TIME) > _SOME:
         if windows.kind == "number":
             return [f"{evidence.share(NO_TIME):.0%} of the rows have a time that is not a number, and the windows are numbers"]
-        kind = _kind_of_times(evidence.sample[name], windows.kind == "aware")
+        kind = _kind_of_times(evidence.column(name), evidence.sample[name], windows.kind == "aware")
         return [f"{kind}; {evidence.share(NO_TIME):.0%} of the rows do not count for that"]
     if evidence.share(OUTSIDE_WINDOWS) > _MANY:
         return [
@@ -192,18 +209,19 @@ def _time_hints(evidence: Evidence) -> list[str]:
     return []
 
 
+_DAY_FIRST = "the times begin with day or month (31/12/2026, say)"
 _FORMS = {
     r"(19|20)\d\d-\d\d-\d\d": "the times have a part that ISO 8601 does not have",
-    r"\d{1,2}[/.-]\d{1,2}[/.-](\d{4}|\d\d)\b": "the times begin with day or month (31/12/2026, say)",
+    r"\d{1,2}[/.-]\d{1,2}[/.-](\d{4}|\d\d)\b": _DAY_FIRST,
     r"[2-7]\d{4}([.,]\d+)?$": "the times are serial numbers of a spreadsheet (46000.5, say)",
     r"\d{10}([.,]\d+)?$": "the times are seconds since 1970",
     r"\d{13}$": "the times are milliseconds since 1970",
 }
 
 
-def _kind_of_times(values: list, with_offset: bool) -> str:
+def _kind_of_times(column: Texts | Objects, values: list, with_offset: bool) -> str:
     """Return what most of the times that cannot be used look like."""
-    ticks, aware = times(Objects(values))
+    ticks, aware = times(column)
     read = ticks != NO_TICKS
     if np.mean(read & (aware != with_offset)) > _SOME:
         have, lack = ("windows", "times") if with_offset else ("times", "windows")
@@ -212,7 +230,10 @@ def _kind_of_times(values: list, with_offset: bool) -> str:
     matches = {text_form: sum(re.match(form, text) is not None for text in texts) for form, text_form in _FORMS.items()}
     most = max(matches, key=matches.__getitem__)
     if texts and matches[most] > _MANY * len(texts):
-        return f"{most}; write them as 2026-12-31T16:05:00"
+        declared = (
+            "; or declare how a .csv file has them, --time-format '%d/%m/%Y %H:%M', say (CsvFormat)" if most == _DAY_FIRST else ""
+        )
+        return f"{most}; write them as 2026-12-31T16:05:00{declared}"
     if texts and sum(text in ("", "None", "nan", "NaT", "<NA>") for text in texts) > _MANY * len(texts):
         return "times are missing"
     return "the times are not written as 2026-12-31T16:05:00 (ISO 8601)"

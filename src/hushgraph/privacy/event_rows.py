@@ -3,7 +3,7 @@
     reader = open_rows(graph, events, unit="person", max_distance=200)      # takes what count_events takes, checked alike
     for rows in reader.rows(1_000_000):
         rows.units                  # (rows,) code of the unit, -1 without an id; None without unit=
-        rows.cells                  # (rows,) cell, node * n_windows + window, or NO_PLACE, TOO_FAR, NO_TIME, OUTSIDE_WINDOWS
+        rows.cells                  # (rows,) cell, node * n_windows + window, or NO_PLACE, TOO_FAR, NO_TIME, OUTSIDE_WINDOWS, OUTSIDE_ZONES
         rows.numbers, rows.part     # which line (the header is 1) or row (from 0) of which table or file (from 1; 0 if there is one)
         rows.of_text                # whether numbers are lines
         rows.dropped                # lines that cannot be split into fields: they are no rows
@@ -22,11 +22,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from hushgraph._errors import InputError, InputTypeError, Sentence
+from hushgraph._errors import InputError, InputTypeError, Sentence, argument
 from hushgraph._validation import checked_number, choose
-from hushgraph.graphs import Graph, checked_graph
+from hushgraph.graphs import Graph, as_graph
+from hushgraph.privacy.csv_format import CsvFormat
 from hushgraph.privacy.events import Chunk, EventSource, open_events
-from hushgraph.privacy.locating import node_finder, place_columns
+from hushgraph.privacy.locating import node_finder, place_columns, time_column
 from hushgraph.privacy.typed_columns import Column
 from hushgraph.privacy.unit_ids import UnitCodes
 from hushgraph.privacy.windows import Windows
@@ -89,10 +90,17 @@ class EventReader:
         return self.graph.n * (1 if self.windows is None else len(self.windows))
 
     @property
+    def by_zones(self) -> bool:
+        """Whether an event belongs to the zone that contains its place."""
+        return self.crs is not None and self.graph.outlines is not None
+
+    @property
     def rules(self) -> dict[str, Any]:
         """The public rules of the reading, for the certificate."""
         if self.crs is None:
             return {"place": "node"}
+        if self.by_zones:
+            return {"place": "zone that contains it", "far": "drop"}
         far = "keep" if self.max_distance is None else "drop"
         return {"place": "nearest node", "max_distance": self.max_distance, "far": far}
 
@@ -127,9 +135,10 @@ def open_rows(
     far: Literal["drop", "keep"] | None = None,
     time: str | None = None,
     windows: Sequence | None = None,
+    csv_format: CsvFormat | None = None,
 ) -> EventReader:
     """Return a reader of events; parameters as in `count_events`. Only the header or the types of columns are read now."""
-    checked_graph(graph)
+    graph = as_graph(graph)
     for name, value in (("unit", unit), ("unit_column", unit_column)):
         if value is not None and not isinstance(value, str):
             expected = "the name of a column of the events, not the column itself"
@@ -137,13 +146,17 @@ def open_rows(
     if unit is None and unit_column is not None:
         raise InputError(Sentence("{unit_column=} says where the ids are; {unit=} must say whose they are, 'person', say"))
     ids = unit if unit_column is None else unit_column
-    slots = _checked_windows(time, windows)
     distance = _checked_distance(max_distance, far)
-    source = open_events(events)
+    source = open_events(events, csv_format)
+    time = time_column(source.columns) if time is None and windows is not None else time
+    slots = _checked_windows(time, windows)
     places, crs = place_columns(graph, source.columns, node=node, lon=lon, lat=lat, x=x, y=y, crs=crs)
     if crs is None and distance is not None and source.columns is not None:
         msg = "{max_distance} needs places; events that name their {node=} have no distance to it, so leave {max_distance} out"
         raise InputError(Sentence(msg))
+    if crs is not None and graph.outlines is not None and (distance is not None or far is not None):
+        msg = "the nodes are zones: an event belongs to the zone that contains it, and to none outside; leave {} out"
+        raise InputError(Sentence(msg, argument("far" if distance is None else "max_distance")))
     return EventReader(
         graph=graph,
         source=source,

@@ -1,7 +1,8 @@
 """What an epsilon and a delta protect, in words that fit the numbers, and which of them are refused.
 
-All words about a guarantee are here: commands, reports, certificates and the explorer say the same. With epsilon the
-chance of every result changes by a factor of exp(epsilon) at most, and so do the odds of whoever sees the result.
+All words about a guarantee are here: commands, reports, certificates and the explorer say the same. The chance of every result is at most
+exp(epsilon) times as large, plus delta, if one unit is added, removed or changed. Somebody who has to tell two such data sets apart, and without
+the result is right half of the time, is therefore right with a probability of (exp(epsilon) + delta) / (1 + exp(epsilon)) at most.
 """
 
 from __future__ import annotations
@@ -42,13 +43,13 @@ class _Wording:
 _WORDINGS = {
     "add-remove": _Wording(
         case="with or without all data of any one {unit}",
-        question="whether one of them is in the data",
+        question="whether a given {unit} is in the data",
         change="adding or removing all data of one {unit}",
         secret="whether their data are there or not",
     ),
     "change-one": _Wording(
         case="whatever the data of any one {unit} are",
-        question="which of two records one of them has",
+        question="which of two records a given {unit} has",
         change="replacing all data of one {unit} by other data",
         secret="whether their data are these or others",
     ),
@@ -60,7 +61,7 @@ def guarantee_in_words(
 ) -> str:
     """Return what epsilon protects as sentences: strong words up to 1, weaker ones above, "hardly protects" above 3.
 
-    Factors are rounded up.
+    Numbers are rounded up.
 
     Parameters
     ----------
@@ -78,26 +79,50 @@ def guarantee_in_words(
     Returns
     -------
     str
-        One sentence.
+        One or two sentences.
 
     Examples
     --------
     >>> print(guarantee_in_words(0.5, delta=1e-6, unit="passenger", adjacency="add-remove"))
-    With or without all data of any one passenger, nearly the same map would come out: the chance of any result changes by a factor of 1.65 at most (epsilon 0.5), but for a chance of 1 in 1,000,000 (delta).
+    With or without all data of any one passenger, nearly the same map would come out. A guess at whether a given passenger is in the data is right 50 times in 100 by chance; with the map, and all other data known, at most 62.3 times in 100 (epsilon 0.5, delta 1 in 1,000,000).
     >>> print(guarantee_in_words(5, unit="passenger"))
-    This hardly protects any passenger: even odds on whether one of them is in the data may become 149 to 1 once the map is seen (epsilon 5).
+    This hardly protects any passenger: even odds on whether a given passenger is in the data may become 149 to 1 once the map is seen (epsilon 5).
     """
     unit, wording = unit or "person", _WORDINGS.get(adjacency or "", _WORDINGS["add-remove"])
-    case, question = wording.case.format(unit=unit), wording.question
-    factor = _factor(epsilon)
-    numbers = f"(epsilon {epsilon:.6g})" + ("" if delta is None else f", but for a chance of {_chance(delta)} (delta)")
+    case, question = wording.case.format(unit=unit), wording.question.format(unit=unit)
+    numbers = f"(epsilon {epsilon:.6g}" + ("" if delta is None else f", delta {_chance(delta)}") + ")"
     if epsilon <= STRONG:
-        return f"{case[0].upper()}{case[1:]}, nearly the same {maps} would come out: the chance of any result changes by a factor of {factor} at most {numbers}."
+        return (
+            f"{case[0].upper()}{case[1:]}, nearly the same {maps} would come out. A guess at {question} is right 50 times in 100 by chance; with the "
+            f"{maps}, and all other data known, at most {_times_right(epsilon, delta)} times in 100 {numbers}."
+        )
+    return f"This {_verdict(epsilon, unit)}: even odds on {question} may become {_factor(epsilon)} to 1 once the {maps} {'is' if maps == 'map' else 'are'} seen {numbers}."
+
+
+def earlier_words(epsilon: float, *, delta: float, unit: str, adjacency: str) -> str:
+    """Return what earlier certificates of format 2 say in place of `guarantee_in_words`. They stay valid."""
+    case = _WORDINGS[adjacency].case.format(unit=unit)
+    question = {"add-remove": "whether one of them is in the data", "change-one": "which of two records one of them has"}[adjacency]
+    numbers, factor = f"(epsilon {epsilon:.6g}), but for a chance of {_chance(delta)} (delta)", _factor(epsilon)
+    if epsilon > STRONG:
+        return f"This {_verdict(epsilon, unit)}: even odds on {question} may become {factor} to 1 once the map is seen {numbers}."
+    return (
+        f"{case[0].upper()}{case[1:]}, nearly the same map would come out: the chance of any result changes by a factor of {factor} at most "
+        f"{numbers}."
+    )
+
+
+def _times_right(epsilon: float, delta: float | None) -> str:
+    """Return how often in 100 times somebody is right at most who would be right 50 times by chance, rounded up."""
+    factor = math.exp(epsilon)
+    return f"{math.ceil(1000 * (factor + (delta or 0.0)) / (1 + factor)) / 10:g}"
+
+
+def _verdict(epsilon: float, unit: str) -> str:
+    """Return how strongly an epsilon above 1 protects."""
     if epsilon <= MODERATE:
-        verdict = f"protects each {unit}, but not strongly"
-    else:
-        verdict = f"hardly protects any {unit}" if epsilon <= LARGEST_EPSILON else f"protects no {unit} in practice"
-    return f"This {verdict}: even odds on {question} may become {factor} to 1 once the {maps} {'is' if maps == 'map' else 'are'} seen {numbers}."
+        return f"protects each {unit}, but not strongly"
+    return f"hardly protects any {unit}" if epsilon <= LARGEST_EPSILON else f"protects no {unit} in practice"
 
 
 def formal_statement(epsilon: float, delta: float, *, unit: str, adjacency: str, enforced: bool) -> str:

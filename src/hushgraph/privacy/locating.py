@@ -12,16 +12,20 @@ from scipy.spatial import cKDTree
 
 from hushgraph._errors import InputError, InputTypeError, Sentence
 from hushgraph._geodesy import LocalPlane
-from hushgraph._validation import shown
+from hushgraph._validation import columns_in_words, shown
 from hushgraph.core import Names, _loops
-from hushgraph.graphs import Graph
-from hushgraph.privacy.events import Chunk, needed
+from hushgraph.graphs import Graph, ZoneFinder, nearest_turn
+from hushgraph.privacy.events import Chunk, delimiter_hint, needed
 from hushgraph.privacy.text_lines import Texts
 from hushgraph.privacy.typed_columns import Objects, Reals, encoded, numbers, type_of
 
-NO_PLACE, TOO_FAR, NO_TIME, OUTSIDE_WINDOWS = -1, -2, -3, -4  # why a row is in no cell
+NO_PLACE, TOO_FAR, NO_TIME, OUTSIDE_WINDOWS, OUTSIDE_ZONES = -1, -2, -3, -4, -5  # why a row is in no cell
 
 _USUAL_NAMES = (("node",), ("lon", "lat"), ("longitude", "latitude"), ("x", "y"))
+# Looked for where none of the above is there. The last ones, and PULocationID, are those of New York's taxi commission (TLC).
+_ZONE_NAMES = (("zone",), ("zone_id",), ("PULocationID",))  # only where nodes are zones
+_OTHER_NAMES = (("pickup_longitude", "pickup_latitude"), ("Pickup_longitude", "Pickup_latitude"), ("Start_Lon", "Start_Lat"))
+_TIMES = ("time", "tpep_pickup_datetime", "lpep_pickup_datetime", "pickup_datetime", "Trip_Pickup_DateTime")
 
 
 # ---- which columns say where ----------------------------------------------------------------------------------------
@@ -57,13 +61,15 @@ def place_columns(
         names, kind = tuple(given.values()), next(iter(given))
     else:
         names = _usual_columns(graph, columns, crs)
-        kind = "lon" if names[0] == "longitude" else names[0]
+        kind = "node" if len(names) == 1 else "x" if names == ("x", "y") else "lon"
     if kind == "x" and crs is None and given:
         msg = (
             "{x=} and {y=} need {crs=}: 'planar' if they are in the plane of graph.coords, or what they are measured in, "
             "'EPSG:2263', say, which needs a graph with {crs='lonlat'}"
         )
         raise InputError(Sentence(msg))
+    if kind == "node" and columns is not None:
+        _check_zone_ids(graph)
     measured_in = {"node": None, "lon": "lonlat", "x": crs or "planar"}[kind]
     _check_coordinates(graph, measured_in)
     return names, measured_in
@@ -74,15 +80,36 @@ def _usual_columns(graph: Graph, columns: list | None, crs: str | None) -> tuple
     if columns is None:  # no chunk at all: nothing to find, nothing to count
         return ("node",)
     named = [names for names in _USUAL_NAMES if all(name in columns for name in names)]
+    other_names = _OTHER_NAMES if graph.outlines is None else (*_ZONE_NAMES, *_OTHER_NAMES)
+    named = named or [names for names in other_names if all(name in columns for name in names)]
     fits = [names for names in named if (names == ("x", "y") if crs is not None else names != ("x", "y") or graph.crs is None)]
     if len(fits) == 1:
         return fits[0]
+    if not fits and ("x", "y") in named and crs is None:
+        msg = "x and y need {crs=}'EPSG:...', which says what they are measured in, since the graph is in degrees"
+        raise InputError(Sentence(msg))
     fault = f"in more than one way ({' and '.join('+'.join(names) for names in fits)})" if fits else "under no usual name"
     msg = (
         "the {} columns of the events say where the events are {}; name them: {node='...'}, or {lon='...'} and {lat='...'} (degrees), or "
-        "{x='...'}, {y='...'} and {crs='planar'} or 'EPSG:...'"
+        "{x='...'}, {y='...'} and {crs='planar'} or 'EPSG:...'{}"
     )
-    raise InputError(Sentence(msg, len(columns), fault))
+    raise InputError(Sentence(msg, len(columns), fault, delimiter_hint(columns)))
+
+
+def time_column(columns: list | None) -> str | None:
+    """Return the column with a usual name of times; None unless there is exactly one."""
+    found = [name for name in _TIMES if name in (columns or ())]
+    return found[0] if len(found) == 1 else None
+
+
+def _check_zone_ids(graph: Graph) -> None:
+    """Refuse to count by id on zones without ids: the numbers of their rows are no ids, and would shift the map."""
+    if graph.outlines is None or graph.labels is not None:
+        return
+    columns = [] if graph.origin is None else list(graph.origin.columns)
+    known = f"; their table has {columns_in_words(columns).removeprefix('it has ')}" if columns else ""
+    msg = "the zones have no ids, so events cannot name them; name the column of the ids where the zones are read: label='...' (--zone-label)"
+    raise InputError(msg + known)
 
 
 def _check_coordinates(graph: Graph, crs: str | None) -> None:
@@ -96,12 +123,12 @@ def _check_coordinates(graph: Graph, crs: str | None) -> None:
         msg = "events have two coordinates, but graph.coords has shape {}; give the events {node=} instead"
         raise InputError(Sentence(msg, graph.coords.shape))
     if crs == "planar" and graph.crs == "lonlat":
-        msg = "the events are planar, but the graph has {crs='lonlat'}; say what x and y are measured in: {crs='EPSG:...'}"
+        msg = "the events are planar, but the graph has {crs='lonlat'}; say what x and y are measured in: {crs=}'EPSG:...'"
         raise InputError(Sentence(msg))
     if crs != "planar" and graph.crs != "lonlat":
         msg = (
-            "the events are on the globe, but the graph's coordinates are planar; build the graph with {crs='lonlat'} (longitude and "
-            "latitude), or project the events to the graph's plane and pass {x=}, {y=} and {crs='planar'}"
+            "the events are on the globe, but the graph's coordinates are planar; build the graph with {crs='lonlat'} if they are longitude and "
+            "latitude, or project the events to the graph's plane and pass {x=}, {y=} and {crs='planar'}"
         )
         raise InputError(Sentence(msg))
 
@@ -110,15 +137,33 @@ def _check_coordinates(graph: Graph, crs: str | None) -> None:
 
 
 def node_finder(graph: Graph, names: tuple, crs: str | None, max_distance: float | None) -> Callable[[Chunk], np.ndarray]:
-    """Return a function from chunks to node numbers; NO_PLACE for rows without a known place, TOO_FAR beyond `max_distance`."""
+    """Return a function from chunks to node numbers: of the nearest nodes, or of the zones that contain the places, if nodes are zones.
+
+    NO_PLACE for rows without a known place, TOO_FAR beyond `max_distance`, OUTSIDE_ZONES in no zone.
+    """
     if crs is None:
         return _by_label(graph, names[0])
+    if graph.outlines is not None:
+        return _by_places(names, crs, _zone_of_places(graph))
     to_plane = _plane_of(graph)
     assert graph.coords is not None
     home, shifts = to_plane(graph.coords[:, 0], graph.coords[:, 1]), [0.0]
     if graph.crs == "lonlat" and graph.n and np.ptp(home[:, 0]) * 4 > (turn := LocalPlane.around(graph.coords).turn):
         shifts = [0.0, -turn, turn]  # nodes a quarter of the globe apart: the near way may lead across the other side
     find_nearest = _nearest(np.concatenate([home + [shift, 0.0] for shift in shifts]))
+
+    def nodes_of(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+        distance, nearest = find_nearest(to_plane(first, second))
+        nearest = np.where(np.isfinite(distance), nearest % graph.n, NO_PLACE)
+        return nearest if max_distance is None else np.where(distance <= max_distance, nearest, TOO_FAR)
+
+    return _by_places(names, crs, nodes_of if graph.n else None)
+
+
+def _by_places(
+    names: tuple, crs: str, nodes_of: Callable[[np.ndarray, np.ndarray], np.ndarray] | None
+) -> Callable[[Chunk], np.ndarray]:
+    """Return a function from chunks to node numbers, by what is known of two coordinates; None if there are no nodes."""
     to_degrees = None if crs in ("planar", "lonlat") else _projection(crs)
 
     def find(chunk: Chunk) -> np.ndarray:
@@ -129,13 +174,30 @@ def node_finder(graph: Graph, names: tuple, crs: str | None, max_distance: float
         if crs != "planar":
             known &= np.abs(second) <= 90
         node = np.full(len(first), NO_PLACE, dtype=np.int64)
-        if graph.n and known.any():
-            distance, nearest = find_nearest(to_plane(first[known], second[known]))
-            nearest = np.where(np.isfinite(distance), nearest % graph.n, NO_PLACE)
-            node[known] = nearest if max_distance is None else np.where(distance <= max_distance, nearest, TOO_FAR)
+        if nodes_of is not None and known.any():
+            node[known] = nodes_of(first[known], second[known])
         return node
 
     return find
+
+
+def _zone_of_places(graph: Graph) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+    """Return a function from coordinates to the zones that contain them, OUTSIDE_ZONES where none does."""
+    assert graph.outlines is not None
+    assert graph.coords is not None
+    longitude = LocalPlane.around(graph.coords).longitude if graph.crs == "lonlat" else None
+    outlines = graph.outlines if longitude is None else graph.outlines.around(longitude)
+    finder, turns = ZoneFinder(outlines), [0.0]
+    if longitude is not None and np.abs(outlines.corners[:, 0] - longitude).max(initial=0.0) > 180:
+        turns = [0.0, -360.0, 360.0]  # zones around the globe: a place may be in a zone that is drawn across the seam
+
+    def nodes_of(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+        x, nodes = first if longitude is None else nearest_turn(first, longitude), np.full(len(first), -1, dtype=np.int64)
+        for turn in turns:
+            nodes = np.where(nodes < 0, finder.find(np.stack([x + turn, second], axis=1)), nodes)
+        return np.where(nodes < 0, OUTSIDE_ZONES, nodes)
+
+    return nodes_of
 
 
 def _nearest(points: np.ndarray) -> Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]:

@@ -12,10 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hushgraph.estimators import INTERVAL_LEVEL
+
 if TYPE_CHECKING:
+    from hushgraph.estimators import Denoised
     from hushgraph.graphs import Graph
 
-MAP = "map.csv"
+MAP, REPORT = "map.csv", "report.html"
 _FORMULA = re.compile("['=+@＝＋－＠-]|.*[;\\t\\r\\n]", re.DOTALL)  # what a spreadsheet may take for a formula, or split before one
 
 
@@ -34,6 +37,18 @@ def write_map(path: Path, graph: Graph, windows: Sequence | None, values: dict[s
         writer.writerows(zip(*columns.values(), strict=True))
         file.flush()
         os.fsync(file.fileno())
+
+
+def map_values(noisy: np.ndarray, denoised: Denoised) -> dict[str, np.ndarray]:
+    """Return the columns of values of a map, in the order in which they are written."""
+    lower, upper = denoised.interval(INTERVAL_LEVEL)
+    return {
+        "noisy": noisy,
+        "denoised": denoised.signal,
+        "expected_error": denoised.expected_error(),
+        "lower": lower,
+        "upper": upper,
+    }
 
 
 def row_columns(graph: Graph, windows: Sequence | None, *, spreadsheet_safe: bool) -> dict[str, list]:

@@ -14,7 +14,7 @@ from hushgraph._progress import between, nth
 from hushgraph._validation import checked_count, checked_number, checked_seed, choose
 from hushgraph.datasets import city, hotspot_counts
 from hushgraph.estimators import ColumnTies, MethodName, denoise, guided_methods
-from hushgraph.graphs import Graph, Noisy, checked_graph
+from hushgraph.graphs import Graph, Noisy, as_graph, notebook_table
 from hushgraph.privacy.calibration import Mechanism, checked_delta, mechanism_sigma
 from hushgraph.privacy.guarantee import MODERATE, checked_guarantee
 from hushgraph.privacy.lattice import checked_lattice_sigma
@@ -90,24 +90,58 @@ class Plan:
 
     def __str__(self) -> str:
         title = f"{'guided':>10}" if self.after else ""
-        guides = f"{self.after or 0:,} earlier maps" if self.after != 1 else "1 earlier map"
         head = (
-            f"delta = {self.delta:g}, sensitivity² = {self.sensitivity_squared}, {self.n_values:,} values, about "
-            f"{self.expected_total:,.0f} events (generated counts; the data was not looked at)\n"
-            + f"guided: with {guides} of the same kind as guides\n"
-            * bool(self.after)
+            f"{self._inputs}\n"
+            + f"{self._guides}\n" * bool(self.after)
             + f"{'epsilon':>8}{'sigma':>9}{'error noisy':>13}{'denoised':>10}{title}{'SNR noisy':>12}{'denoised':>10}{title}"
             f"   total within {self.reliable:.0%} needs"
         )
         lines = [
             f"{row.epsilon:>8g}{row.sigma:>9.3g}{row.error_noisy:>13.2f}{row.error_denoised:>10.2f}{_error(row.error_guided)}"
             f"{_decibels(row.snr_noisy):>12}{_decibels(row.snr_denoised):>10}{_decibels(row.snr_guided):>{len(title)}}"
-            f"   {row.smallest_region:,} values ({row.smallest_total:,.0f} events)"
-            + (" - more than there are" if row.smallest_region > self.n_values else "")
-            + (" - hardly protects anybody" if row.epsilon > MODERATE else "")
+            f"   {self._needed(row)}"
             for row in self.rows
         ]
         return "\n".join([head, *lines])
+
+    def _repr_html_(self) -> str:
+        guided = ["guided"] if self.after else []
+        needs = f"total within {self.reliable:.0%} needs"
+        head = ["epsilon", "sigma", "error noisy", "denoised", *guided, "SNR noisy", "denoised", *guided, needs]
+        rows = [
+            [
+                f"{row.epsilon:g}",
+                f"{row.sigma:.3g}",
+                *(f"{error:.2f}" for error in (row.error_noisy, row.error_denoised, row.error_guided) if error is not None),
+                *(_decibels(ratio) for ratio in (row.snr_noisy, row.snr_denoised, row.snr_guided) if ratio is not None),
+                self._needed(row),
+            ]
+            for row in self.rows
+        ]
+        foot = f"{self._inputs}; {self._guides}" if self.after else self._inputs
+        return notebook_table(rows, title="Plan of a release", head=head, foot=foot)
+
+    @property
+    def _inputs(self) -> str:
+        """What the plan was made for."""
+        return (
+            f"delta = {self.delta:g}, sensitivity² = {self.sensitivity_squared}, {self.n_values:,} values, about "
+            f"{self.expected_total:,.0f} events (generated counts; the data was not looked at)"
+        )
+
+    @property
+    def _guides(self) -> str:
+        """What the column "guided" means."""
+        maps = f"{self.after or 0:,} earlier maps" if self.after != 1 else "1 earlier map"
+        return f"guided: with {maps} of the same kind as guides"
+
+    def _needed(self, row: PlanRow) -> str:
+        """Return the size of the smallest region with a reliable total, and what is wrong with a row."""
+        return (
+            f"{row.smallest_region:,} values ({row.smallest_total:,.0f} events)"
+            + (" - more than there are" if row.smallest_region > self.n_values else "")
+            + (" - hardly protects anybody" if row.epsilon > MODERATE else "")
+        )
 
 
 def plan_release(
@@ -187,7 +221,7 @@ def plan_release(
     epsilons = epsilon if isinstance(epsilon, Iterable) and not isinstance(epsilon, str) else [epsilon]
     guarantees = [checked_guarantee(one, delta, weak_guarantee=True) for one in epsilons]
     columns = 1 if n_windows is None else checked_count("n_windows", n_windows, 1)
-    place = city() if graph is None else checked_graph(graph)
+    place = city() if graph is None else as_graph(graph)
     stage = place if place.coords is not None else city(min(max(place.n, 100), 20_000), seed=checked_seed(seed))
     n_values = place.n * columns
     total = 3.0 * n_values if expected_total is None else expected_total

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from hushgraph._arrays import values_digest
-from hushgraph.estimators import Denoised
+from hushgraph.estimators import INTERVAL_LEVEL, Denoised
 from hushgraph.privacy.certificate import CERTIFICATE, read_certificate
-from hushgraph.privacy.map_file import map_rows, write_map
+from hushgraph.privacy.map_file import map_rows, map_values, write_map
 from hushgraph.privacy.releases import Release
 
 SUMMARY = "summary"
@@ -102,13 +102,13 @@ def write_series(folder: Path, maps: Sequence[SeriesMap], *, direction: str) -> 
     graph = maps[0].release.graph
     safe = any(read_certificate(one.folder / CERTIFICATE).get("spreadsheet_safe") for one in maps)  # as the releases were published
     for one in maps:
-        values = {"noisy": one.release.values, "denoised": one.denoised.signal, "expected_error": one.denoised.expected_error()}
-        write_map(folder / f"{one.name}.csv", graph, None, values, spreadsheet_safe=safe)
+        write_map(folder / f"{one.name}.csv", graph, None, map_values(one.release.values, one.denoised), spreadsheet_safe=safe)
     facts = [one.facts() for one in maps]
     summary = {
         "made_from": "the noisy maps of the releases alone: no budget was charged, and their guarantees hold for these maps too",
         "method": maps[0].denoised.method,
         "direction": direction,
+        "interval": INTERVAL_LEVEL,
         "spreadsheet_safe": safe,
         "graph": {"hash": graph.hash, "nodes": graph.n, "edges": graph.n_edges},
         "releases": facts,

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from hushgraph._errors import InputTypeError
-from hushgraph._extras import extra
+from hushgraph._extras import extra, optional
 from hushgraph.core import PADDING
 from hushgraph.privacy.text_lines import AFTER, BEFORE, LONGEST, NO_TICKS, Texts
 
@@ -104,6 +104,8 @@ def value_at(column: Column, row: int) -> Any:
 
 def check_column(values: Any, name: str) -> Any:
     """Return `values` if they are a column, in a form that has a length and can be sliced; otherwise an error."""
+    if _is_polars(values):
+        values = _arrow_of(values)
     if np.ma.isMaskedArray(values):
         msg = f"column {name!r} of the events is a masked array, and the mask would be lost; fill it first: filled(...)"
         raise InputTypeError(msg)
@@ -130,6 +132,16 @@ def as_column(values: Any) -> Column:
     if isinstance(values.dtype, np.dtype):
         return _from_numpy(np.asarray(values))
     return _from_pandas(values)
+
+
+def _is_polars(values: Any) -> bool:
+    return type(values).__module__.startswith("polars.") and hasattr(values, "to_arrow")
+
+
+def _arrow_of(series: Any) -> Any:
+    """Return a polars Series as an Arrow array of its declared type; a column of Python objects as a list."""
+    polars: Any = optional("polars")
+    return series.to_list() if series.dtype == polars.Object else series.to_arrow(compat_level=polars.CompatLevel.oldest())
 
 
 def _is_arrow(values: Any) -> bool:

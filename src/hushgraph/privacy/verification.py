@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from hushgraph._arrays import values_digest
 from hushgraph._validation import shown
+from hushgraph.graphs import Graph, as_graph
 from hushgraph.privacy.calibration import mechanism_sigma
 from hushgraph.privacy.certificate import (
     BROKEN,
@@ -34,11 +35,10 @@ from hushgraph.privacy.certificate import (
 from hushgraph.privacy.guides import GUIDE_FIELDS, is_guide_list
 from hushgraph.privacy.lattice import lattice_step
 from hushgraph.privacy.ledger.chain import LedgerTampered, check_heads, fraction_of, history, read_entry
-from hushgraph.privacy.map_file import MAP, file_digest, map_rows, noisy_values, row_columns
+from hushgraph.privacy.map_file import MAP, REPORT, file_digest, map_rows, noisy_values, row_columns
 from hushgraph.privacy.sensitivity import Adjacency, caps_sensitivity
 
 if TYPE_CHECKING:
-    from hushgraph.graphs import Graph
     from hushgraph.privacy.ledger.budget import Ledger
 
 _BROKEN = (*BROKEN, csv.Error)
@@ -53,8 +53,8 @@ _PARTS = {
     "graph": {"hash", "nodes", "edges"},
     "ledger": {"identity", "dataset", "entry", "head", "replaces", "budget"},
     "versions": {"hushgraph", "python", "numpy", "scipy"},
-    "denoised": {"method", "nonnegative", "integer", "noise_level", "guides"},
-    "files": {"map.csv"},
+    "denoised": {"method", "nonnegative", "integer", "noise_level", "guides", "interval"},
+    "files": {MAP, REPORT},
     "rules": {"place", "max_distance", "far"},
 }
 _BUDGET = {"epsilon", "delta", "period", "spent"}
@@ -136,6 +136,7 @@ def certificate_checks(certificate: dict[str, Any]) -> list[Check]:
             and certificate["adjacency"] in get_args(Adjacency)
         )
         whole = whole and type(certificate.get("spreadsheet_safe", False)) is bool
+        whole = whole and 0 < certificate.get("denoised", {}).get("interval", 0.5) < 1
         return whole, "" if whole else f"the certificate is not one of {FORMAT!r}"
 
     def fields() -> Finding:
@@ -204,8 +205,8 @@ def _unknown_fields(certificate: dict[str, Any]) -> set[str]:
     for name, inner in _PARTS.items():
         more |= {f"{name}.{field}" for field in certificate.get(name, {}).keys() - inner}
     guides = certificate.get("denoised", {}).get("guides", [])
-    if guides and certificate["format"] == OLD_FORMAT:
-        more.add("denoised.guides")
+    if certificate["format"] == OLD_FORMAT:
+        more |= {f"denoised.{field}" for field in ("guides", "interval") if field in certificate.get("denoised", {})}
     more |= {f"denoised.guides.{field}" for guide in guides if isinstance(guide, dict) for field in guide.keys() - GUIDE_FIELDS}
     return more | {f"ledger.budget.{field}" for field in certificate["ledger"]["budget"].keys() - _BUDGET}
 
@@ -350,7 +351,7 @@ def verify_release(folder: str | os.PathLike, graph: Graph | None = None, ledger
     Verification
         `checks`, each with `claim`, `holds` (True, False, or None for what could not be checked) and `detail`; `faults`; `ok`.
     """
-    folder = Path(folder)
+    folder, graph = Path(folder), None if graph is None else as_graph(graph)
     try:
         certificate = read_certificate(folder / CERTIFICATE)
     except (OSError, ValueError, RecursionError) as error:
@@ -383,7 +384,7 @@ def _unknown(*, is_guided: bool) -> tuple[Check, ...]:
             "map",
             "The denoised column is that of the method",
             None,
-            f"it is made from the noisy one{source}, in the way that is stated, and so are expected errors; {again}",
+            f"it is made from the noisy one{source}, in the way that is stated, and so are expected errors and intervals; {again}",
         ),
         Check(
             "map",
@@ -447,6 +448,25 @@ def _map_checks(folder: Path, certificate: dict[str, Any], graph: Graph | None) 
         yield Check("map", rows, None, "no graph was given")
     else:
         yield attempt("map", rows, lambda: _rows_match(folder, certificate, graph))
+    yield from _report_checks(folder, certificate)
+
+
+def _report_checks(folder: Path, certificate: Any) -> Iterator[Check]:
+    """Compare the report with the certificate, if there is one; one that was removed takes nothing from the map."""
+    files = certificate.get("files") if isinstance(certificate, dict) else None
+    stated, is_there = files.get(REPORT) if isinstance(files, dict) else None, (folder / REPORT).exists()
+
+    def file() -> Finding:
+        if stated is None:
+            again = f"hushgraph denoise GRAPH FOLDER --report {REPORT} makes one"
+            return None, f"the certificate does not name it: it was added later and may say anything; {again}"
+        if not is_there:
+            return None, "it was removed from the folder; nothing else depends on it"
+        same = stated == file_digest(folder / REPORT)
+        return same, "" if same else f"{REPORT} is not the page that the certificate describes: it was edited or replaced"
+
+    if is_there or stated is not None:
+        yield attempt("map", f"{REPORT} is the page that the certificate describes", file)
 
 
 def _charge_checks(certificate: dict[str, Any], ledger: Ledger | None) -> list[Check]:

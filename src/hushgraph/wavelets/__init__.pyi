@@ -21,7 +21,9 @@ from .frame import (
     Damping as Damping,
     ExactFrame as ExactFrame,
     Frame as Frame,
+    KernelBands as KernelBands,
     chebyshev_frame as chebyshev_frame,
+    custom_frame as custom_frame,
     eigenpairs as eigenpairs,
     exact_frame as exact_frame,
     frame_of as frame_of,
@@ -78,6 +80,9 @@ from .shrinkage import (
 )
 from .spectral_energy import (
     SpectralBins as SpectralBins,
+    climb as climb,
+    moments_of_products as moments_of_products,
+    rowwise_spectral_moments as rowwise_spectral_moments,
     spectral_moments as spectral_moments,
 )
 from .threshold_search import (
@@ -134,6 +139,7 @@ __all__ = [
     "jackson_damping",
     "chebyshev_frame",
     "exact_frame",
+    "custom_frame",
     "ChebyshevFrame",
     "ExactFrame",
     "analyze",

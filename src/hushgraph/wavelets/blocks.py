@@ -30,8 +30,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from hushgraph._deprecation import renamed
 from hushgraph._errors import InputError
-from hushgraph._validation import checked_real_array, checked_sigma, renamed, shown
+from hushgraph._validation import checked_real_array, checked_sigma, shown
 from hushgraph.core import _loops
 from hushgraph.graphs import block_partition
 from hushgraph.wavelets.frame import Frame

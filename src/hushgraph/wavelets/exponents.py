@@ -13,8 +13,9 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from hushgraph._deprecation import renamed
 from hushgraph._errors import InputError
-from hushgraph._validation import checked_sigma, refuse_device, renamed, shown
+from hushgraph._validation import checked_sigma, refuse_device, shown
 from hushgraph.core import _loops
 from hushgraph.wavelets.shrinkage import checked_beta
 from hushgraph.wavelets.thresholds import sure_thresholds

@@ -5,6 +5,7 @@ A ChebyshevFrame holds polynomials rho_j close to sqrt(psi_j) and needs no eigen
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, get_args
@@ -13,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy import linalg
 
-from hushgraph._errors import InputError
-from hushgraph._validation import checked_count, checked_number, choose
+from hushgraph._errors import InputError, InputTypeError
+from hushgraph._validation import checked_count, checked_number, choose, shown
 from hushgraph.core import orderless_sum
-from hushgraph.graphs import Graph, LaplacianKind, Spectrum, checked_graph
+from hushgraph.graphs import Graph, LaplacianKind, Spectrum, as_graph
 from hushgraph.wavelets.chebyshev import chebyshev_coefficients, chebyshev_values, checked_degree, frame_bounds
 from hushgraph.wavelets.partition_of_unity import (
     Plateau,
@@ -28,6 +29,7 @@ from hushgraph.wavelets.partition_of_unity import (
 )
 
 Damping = Literal["jackson"]
+Kernel = Callable[[np.ndarray], npt.ArrayLike]
 MEAN_DEGREE = 3.0  # that of street networks, for which the paper's bands were made: weighted graphs are rescaled to it
 MAX_DEGREE = 2000
 MAX_EXACT_NODES = 20_000
@@ -50,9 +52,44 @@ class Bands:
         return np.sqrt(np.maximum(psi, 0.0))
 
 
+@dataclass(frozen=True)
+class KernelBands:
+    """Functions of the eigenvalues that the caller gave, as they are, or divided by the root of the sum of their squares (`is_tight`)."""
+
+    kernels: tuple[Kernel, ...] = field(repr=False)
+    is_tight: bool
+    n_scales: int
+    base: float = 2.0  # of the ticks on a logarithmic axis
+    low_scales: int = 0
+    plateau: str = "custom"
+
+    def filters(self, x: npt.ArrayLike) -> np.ndarray:
+        """Return the functions at the points x, shape (n_scales, len(x))."""
+        points = np.asarray(x, dtype=float)
+        values = np.stack([self._values(j, points) for j in range(self.n_scales)])
+        if not self.is_tight:
+            return values
+        norm = np.sqrt(np.sum(values**2, axis=0))
+        if (norm <= 1e-6 * norm.max(initial=0.0)).any():
+            place, hint = float(points[norm.argmin()]), "add one that covers it, or leave tight=True out"
+            text = f"with tight=True some kernel must differ from 0 at every eigenvalue, and all are 0 or nearly 0 at {place:.3g}; {hint}"
+            raise InputError.about(
+                argument="kernels", verb="cover", expected="every eigenvalue", got=f"none at {place:.3g}", text=text
+            )
+        return values / norm
+
+    def _values(self, j: int, points: np.ndarray) -> np.ndarray:
+        values = np.asarray(self.kernels[j](points))
+        if values.shape != points.shape or values.dtype.kind not in "fiub" or not np.isfinite(values).all():
+            expected = f"one finite real number for each of its {points.shape[0]} eigenvalues"
+            got = f"dtype {values.dtype} and shape {values.shape}"
+            raise InputError.about(argument=f"kernel number {j}", verb="return", expected=expected, got=got)
+        return values.astype(float)
+
+
 @dataclass(frozen=True, eq=False)
 class ChebyshevFrame:
-    """A frame of polynomials; `chebyshev_frame` builds it.
+    """A frame of polynomials; `chebyshev_frame` and `custom_frame` build it.
 
     Parameters
     ----------
@@ -60,7 +97,7 @@ class ChebyshevFrame:
         The graph.
     laplacian : {"combinatorial", "normalized", "random_walk"}
         The Laplacian L.
-    bands : Bands
+    bands : Bands or KernelBands
         The choice of band functions.
     unit : float
         Factor on L that gives weighted graphs the mean degree 3.
@@ -76,7 +113,7 @@ class ChebyshevFrame:
 
     graph: Graph
     laplacian: LaplacianKind
-    bands: Bands
+    bands: Bands | KernelBands
     unit: float
     lambda_upper: float
     degree: int
@@ -97,6 +134,11 @@ class ChebyshevFrame:
     def lambda_max(self) -> float:
         """Largest eigenvalue of the Laplacian, to 1e-3, in the unit of the frame."""
         return self.unit * self.graph.spectrum(self.laplacian).lambda_max
+
+    @property
+    def laplacian_scale(self) -> float:
+        """Factor on L that maps its eigenvalues into [0, 2]: the polynomials are sums of T_k(laplacian_scale L - I)."""
+        return 2 * self.unit / self.lambda_upper
 
     @cached_property
     def bounds(self) -> tuple[float, float]:
@@ -252,9 +294,76 @@ def chebyshev_frame(
     """
     choose("damping", damping, (None, *get_args(Damping)))
     choose("laplacian", laplacian, get_args(LaplacianKind))
-    unit, ratio = _unit(checked_graph(graph), laplacian, rescale), checked_base(base)
+    graph = as_graph(graph)
+    unit, ratio = _unit(graph, laplacian, rescale), checked_base(base)
     spectrum = graph.spectrum_for_scales(laplacian, lambda upper: last_step_below(unit * upper, ratio) / unit)
     return frame_of(graph, spectrum, unit, laplacian, degree, damping, (ratio, plateau, c, low_scales, n_scales), tightness)
+
+
+def custom_frame(
+    graph: Graph,
+    kernels: Sequence[Kernel],
+    *,
+    degree: int = 100,
+    damping: Damping | None = None,
+    laplacian: LaplacianKind = "combinatorial",
+    tight: bool = False,
+) -> ChebyshevFrame:
+    """Return the polynomial frame of filters of your own, one scale for each function of the eigenvalues.
+
+    Its `tightness_defect` says how far the sum of the squares of the filters is from 1: `synthesize(frame, analyze(frame, f))` differs from f
+    by at most this share of its norm. Filters that are not tight can be made so with `tight=True`, which denoising needs.
+
+    Parameters
+    ----------
+    graph : Graph
+        The graph. Its weights are not rescaled.
+    kernels : sequence of callable
+        Functions of an array of eigenvalues, from 0 to `graph.spectrum(laplacian).lambda_upper`, that return an array of the same shape: those of a
+        PyGSP filter bank `g` are `g._kernels`.
+    degree : int
+        Degree of the polynomials that stand for the functions; smooth functions need a small one.
+    damping : {"jackson", None}
+        Damping of the Chebyshev coefficients, for functions with jumps.
+    laplacian : {"combinatorial", "normalized", "random_walk"}
+        The Laplacian L.
+    tight : bool
+        Divide all functions by the root of the sum of their squares, which makes the frame tight up to the error of the polynomials.
+
+    Returns
+    -------
+    ChebyshevFrame
+        The frame, for `analyze`, `synthesize` and `denoise(..., method="sgwt_sure", frame=frame)`.
+
+    Raises
+    ------
+    InputError
+        If a function does not return one finite number per eigenvalue, or all are 0 at some eigenvalue and `tight` is asked for.
+
+    Examples
+    --------
+    >>> import numpy as np, hushgraph as hg
+    >>> graph = hg.datasets.grid(20, 20)
+    >>> heat = [lambda x, t=t: np.exp(-t * x) for t in (0.5, 2, 8)]
+    >>> frame = hg.custom_frame(graph, heat, degree=30)
+    >>> hg.analyze(frame, np.ones(400)).shape, round(frame.tightness_defect, 1)
+    ((3, 400), 2.0)
+    >>> tight = hg.custom_frame(graph, [*heat, lambda x: 1 - np.exp(-0.5 * x)], degree=60, tight=True)
+    >>> tight.tightness_defect < 1e-6
+    True
+    """
+    choose("damping", damping, (None, *get_args(Damping)))
+    choose("laplacian", laplacian, get_args(LaplacianKind))
+    choose("tight", tight, (True, False))
+    graph, degree = as_graph(graph), checked_degree(degree, 1)
+    functions = tuple(kernels) if isinstance(kernels, Iterable) else ()
+    if not 1 <= len(functions) <= MAX_SCALES or not all(map(callable, functions)):
+        expected = f"a list of 1 to {MAX_SCALES} functions of an array of eigenvalues"
+        raise InputTypeError.about(argument="kernels", expected=expected, got=shown(kernels))
+    upper = graph.spectrum(laplacian).lambda_upper or 1.0  # L = 0: any interval will do
+    bands = KernelBands(functions, tight, len(functions))
+    theta = chebyshev_coefficients(bands.filters, degree, upper=upper, damping=damping)
+    return ChebyshevFrame(graph, laplacian, bands, 1.0, upper, degree, damping, theta)
 
 
 def frame_of(
@@ -314,7 +423,8 @@ def exact_frame(
     ExactFrame
         The frame, for `analyze` and `synthesize`.
     """
-    if checked_graph(graph).n > MAX_EXACT_NODES:
+    graph = as_graph(graph)
+    if graph.n > MAX_EXACT_NODES:
         msg = f"an exact frame of {graph.n} nodes needs {8e-9 * graph.n**2:.0f} GB; use chebyshev_frame above {MAX_EXACT_NODES}"
         raise InputError(msg)
     values, vectors = eigenpairs(graph, laplacian)

@@ -1,12 +1,13 @@
 """`estimate_sigma`: the noise level of a signal, from the flat floor of its spectrum and from the nodes where it is quiet.
 
-A signal only adds to energies, so each of these is about sigma or too high:
+A signal only adds to energies, so each of two estimates is about sigma or too high:
 
-- the **floor of the spectrum** (`noise_floor`): the right one for smooth signals, whatever their size, and for random fields;
-- the **core of local energies** (`noise_core`), of the values and of several bands: the right one for signals that are rough
-  at some nodes and quiet at others, as spikes, counts, edges of patches.
+- the **floor of the spectrum** (`noise_floor`) is right for smooth signals, whatever their size, and for random fields;
+- the **core of local energies** (`noise_core`), of the values and of several bands, is right for signals that are rough at some nodes and
+  quiet at others: spikes, counts, borders of patches.
 
-The least of them is the estimate. White noise as a signal, on all nodes, cannot be told from noise.
+The core is taken where some nodes are rough or where it is clearly lower, the floor otherwise. A signal that is white noise itself, on all
+nodes, cannot be told from noise.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from hushgraph._arrays import namespace, on_device, on_host, placed_like
 from hushgraph._errors import InputError, Sentence
 from hushgraph._validation import checked_real_array
 from hushgraph.core import block_dots, block_sum, offsets_of, shifted
-from hushgraph.graphs import Graph, checked_graph
+from hushgraph.graphs import ComponentMeans, Graph, as_graph
 from hushgraph.wavelets.chebyshev import chebyshev_coefficients
 from hushgraph.wavelets.frame import ChebyshevFrame, Frame, chebyshev_frame
 from hushgraph.wavelets.monte_carlo import monte_carlo_weights, probes, scramble
@@ -33,25 +34,25 @@ from hushgraph.wavelets.spectral_energy import SIGNALS_AT_ONCE, SpectralBins, sp
 from hushgraph.wavelets.transform import checked_frame_of, engine, forward
 from hushgraph.wavelets.weight_smoothing import checked_weight_size, smooth_weights
 
-DEGREE, LARGE_DEGREE = 100, 40  # of moments and bands; from LARGE nodes on the second
-COARSE = 20  # degree of the moments that place the bands
-LARGE = 200_000
-BANDS = ((0.1, 1.0), (0.5, 1.0), (0.25, 0.75))  # parts of the eigenvalues, in ascending order
-SLOPE = 0.1  # part of the eigenvalues on which a band rises or falls
-REACH = (2, 8)  # steps of the diffusion that makes energies local means
-PROBED, MOST_PROBES = 24_000, 16  # nodes times probes for the number of eigenvalues and the weights of the bands
-MOST_COARSE = 2  # probes that place the bands
-SAMPLE = 2**15  # local energies of each kind, at most
-FEW = 30  # nodes below which no node can be told to be quiet
-TINY = 1e-12  # least energy of noise in a band
-UNSURE = 0.1  # standard error, as part of sigma, from which a warning says so
-SHAPE = 0.015  # part of sigma by which the core may be wrong because the loud nodes are not of the assumed law
-HIDDEN = 0.4  # part of sigma by which an estimate may be too high, for each part of the nodes that is not quiet
-DOUBT = 0.15  # part of the difference between core and floor that is added to the standard error
-LEAST_SAMPLE = 256
+LARGE_GRAPH = 200_000  # nodes
+DEGREE, LARGE_DEGREE = 100, 40  # of the polynomials of moments and bands; the second on large graphs
+COARSE_DEGREE = 20  # of the moments that place the bands
+BANDS = ((0.1, 1.0), (0.5, 1.0), (0.25, 0.75))  # from which part of the ascending eigenvalues to which
+BAND_SLOPE = 0.1  # part of the eigenvalues over which a band rises or falls
+DIFFUSION_STEPS = (2, 8)  # of the two diffusions that make local means of energies
+PROBE_WORK, MOST_PROBES = 24_000, 16  # nodes times probes for the number of eigenvalues and the weights of the bands
+N_COARSE_PROBES = 2  # probes that place the bands, at most
+MOST_SAMPLED = 2**15  # local energies of each kind, of all signals together
+LEAST_SAMPLED = 256  # of each signal
+LEAST_NODES = 30  # with fewer nodes, none can be told to be quiet
+LEAST_ENERGY = 1e-12  # of noise in a band
+UNSURE = 0.1  # standard error, as part of sigma, above which the estimate is not sure
+MODEL_ERROR = 0.015  # part of sigma by which the core may be wrong because energies of rough nodes do not follow the assumed law
+ROUGHNESS_ERROR = 0.4  # the same because few nodes are quiet: this times the share of rough nodes
+DISAGREEMENT = 0.15  # part of the difference between core and floor that is added to the standard error of the core
+CLEAR_ERRORS = 3.0  # standard errors by which the core is clearly below the floor
+BOUND_ERRORS = 2.0  # standard errors that are added to the estimate of a scale to make an upper bound
 NORMAL_MEDIAN = 0.6744897501960817  # of |x| for a standard normal x
-CLEARLY = 3.0  # standard errors that the energies are below the floor if no node is loud
-MARGIN = 2.0  # standard errors above a scale's estimate of sigma that make an upper bound
 
 
 class NoiseLevel(float):
@@ -116,10 +117,10 @@ def _read_noise_level(sigma: float, se: float, reason: str, is_sure: bool) -> No
 def estimate_sigma(graph: Graph, noisy: Any, *, frame: Frame | None = None, weights: npt.ArrayLike | None = None) -> NoiseLevel:
     """Return an estimate of the standard deviation of the noise, with its standard error.
 
-    Noise adds the same energy to every eigenvector of the Laplacian, a signal most of its energy to few of them or to few nodes. The estimate is
-    the flat floor of the spectrum, or the core of the energies around the nodes where that is lower. A signal only adds to energies,
-    so the estimate is too high rather than too low where signal and noise look alike; its standard error is then large, and a warning
-    says so. Use the known sigma if there is one.
+    Noise adds the same energy to every eigenvector of the Laplacian; a signal adds most of its energy to few eigenvectors, or to few
+    nodes. The estimate is the flat floor of the spectrum or, where that is lower, the level around the nodes where the signal is quiet. A
+    signal only adds energy, so the estimate is too high rather than too low where signal and noise look alike; its standard error is then
+    large, and a warning says so. Use the known sigma if there is one.
 
     Parameters
     ----------
@@ -128,15 +129,15 @@ def estimate_sigma(graph: Graph, noisy: Any, *, frame: Frame | None = None, weig
     noisy : array_like, mapping or table, shape (n,) or (n, m)
         One noisy signal, or m signals with the same noise level.
     frame : ChebyshevFrame or ExactFrame, optional
-        A frame of the graph. Every scale of it then bounds the estimate from above: neither the median of |F| / sqrt(weights) over 0.6745 nor
-        the root mean square may be smaller, plus two of its standard errors.
+        A frame of the graph. Each of its scales then gives two upper bounds: the median of |F| / sqrt(weights) divided by 0.6745, and the
+        root mean square, each plus two of its standard errors.
     weights : array_like, shape (n_scales, n), optional
         Weights of the frame, above 0, for these bounds; smoothed Monte-Carlo weights by default.
 
     Returns
     -------
     NoiseLevel
-        The estimate: a float with the attributes `se`, its standard error, and `in_words`.
+        The estimate: a float with the attributes `se`, its standard error, `is_sure`, and `in_words`, which says where it comes from.
 
     Raises
     ------
@@ -159,7 +160,8 @@ def estimate_sigma(graph: Graph, noisy: Any, *, frame: Frame | None = None, weig
 
 def noise_level_of(graph: Graph, noisy: Any, *, frame: Frame | None = None, weights: npt.ArrayLike | None = None) -> NoiseLevel:
     """Return `estimate_sigma` without its warning."""
-    if checked_graph(graph).n == 0:
+    graph = as_graph(graph)
+    if graph.n == 0:
         msg = "sigma cannot be estimated: the graph has no nodes"
         raise InputError(msg)
     if frame is not None:
@@ -169,7 +171,7 @@ def noise_level_of(graph: Graph, noisy: Any, *, frame: Frame | None = None, weig
     bound = np.inf
     if frame is not None or weights is not None:
         bound = _bound_of_scales(graph, planes, chebyshev_frame(graph) if frame is None else frame, weights)
-    level = _level_without_edges(planes) if graph.n_edges == 0 else _level(graph, planes)
+    level = _level_without_edges(planes) if graph.n_edges == 0 else _level_with_edges(graph, planes)
     if bound < level:
         reason = "a scale of the frame has no more energy"
         level = NoiseLevel(bound, se=max(level.se, float(level) - bound), reason=reason, is_sure=level.is_sure)
@@ -183,9 +185,10 @@ def noise_level_of(graph: Graph, noisy: Any, *, frame: Frame | None = None, weig
 class _Spectrum:
     """What all estimates on one graph share, from random probes.
 
-    Bins begin at `starts`; x and `counts` are the eigenvalues in them. `weights` are the variances of noise in the bands, (bands, n), and `traces` their sums.
-    Local energies are those of the signal itself, then those of the bands, at the nodes `sample`; those of noise have the means `usual`
-    and degrees of freedom `freedom`, (1 + bands, reach).
+    The narrow `bins` are merged into wider ones, which begin at `starts`; `x` are the mean eigenvalues in them, `counts` how many.
+    `coefficients` are the polynomials of the bands; `weights` are the variances of noise in the bands, (bands, n), and `traces` the sums of
+    variances, of the signal itself first. Local energies are measured at the nodes `sample`: those of noise have the means `noise_means`
+    and the degrees of freedom `freedom`, (1 + bands, diffusions).
     """
 
     frame: ChebyshevFrame
@@ -197,30 +200,30 @@ class _Spectrum:
     weights: Any
     traces: np.ndarray
     sample: Any
-    usual: np.ndarray
+    noise_means: np.ndarray
     freedom: np.ndarray
     n_probes: int
 
     @classmethod
     def of(cls, graph: Graph, like: Any) -> _Spectrum:
-        """Return it, computed where `like` is."""
+        """Return the spectrum of a graph, computed on the machine (CPU or GPU) of the array `like`."""
         frame = chebyshev_frame(graph, degree=1)
-        count = int(np.clip(PROBED // graph.n, 1, MOST_PROBES))
+        count = int(np.clip(PROBE_WORK // graph.n, 1, MOST_PROBES))
         eps = _centered(graph, placed_like(probes(graph.n, count, law="gaussian"), like))
         rank = graph.n - int(graph.components.max()) - 1
         eps *= placed_like(np.sqrt(rank / block_dots(eps, eps))[:, None], eps)  # their energy is known, so it need not be random
-        degree = DEGREE if graph.n < LARGE else LARGE_DEGREE
-        coefficients = _band_coefficients(frame, eps[:MOST_COARSE], degree)
+        degree = DEGREE if graph.n < LARGE_GRAPH else LARGE_DEGREE
+        coefficients = _band_coefficients(frame, eps[:N_COARSE_PROBES], degree)
         bands, moments = _bands_and_moments(frame, coefficients, eps)
         bins = SpectralBins.of(degree, frame.lambda_upper)
         density = bins.energies(moments).mean(axis=0)
         density *= rank / density.sum()
         starts = merged_bins(density)
         counts = np.add.reduceat(density, starts)
-        weights = np.maximum(smooth_weights(graph, (bands**2).mean(axis=0)), TINY)
+        weights = np.maximum(smooth_weights(graph, (bands**2).mean(axis=0)), LEAST_ENERGY)
         sample = placed_like(_sample(graph), eps)
         noise = _local_energies(frame, eps, bands, weights, sample)
-        usual = np.maximum(np.mean(noise, axis=(0, 3)), TINY)
+        noise_means = np.maximum(np.mean(noise, axis=(0, 3)), LEAST_ENERGY)
         return cls(
             frame=frame,
             bins=bins,
@@ -231,131 +234,143 @@ class _Spectrum:
             weights=weights,
             traces=np.array([rank, *block_sum(weights.T)]),
             sample=sample,
-            usual=usual,
-            freedom=2 / np.maximum(np.var(noise, axis=(0, 3)) / usual**2, 0.02),
+            noise_means=noise_means,
+            freedom=2 / np.maximum(np.var(noise, axis=(0, 3)) / noise_means**2, 0.02),
             n_probes=len(eps),
         )
 
 
 def _band_coefficients(frame: ChebyshevFrame, eps: Any, degree: int) -> np.ndarray:
-    """Return the polynomials of the bands, which are placed by the number of eigenvalues below."""
-    bins = SpectralBins.of(COARSE, frame.lambda_upper)
-    density = bins.energies(spectral_moments(frame, eps, COARSE)).mean(axis=0)
+    """Return the polynomials of the bands. Where a band begins and ends is given by the share of the eigenvalues below."""
+    bins = SpectralBins.of(COARSE_DEGREE, frame.lambda_upper)
+    density = bins.energies(spectral_moments(frame, eps, COARSE_DEGREE)).mean(axis=0)
     position = (np.cumsum(density) - density / 2) / density.sum()
 
     def shapes(x: np.ndarray) -> np.ndarray:
-        at = np.interp(x, bins.x, position)
-        return np.array([_band(at, *band) for band in BANDS])
+        share_below = np.interp(x, bins.x, position)
+        return np.array([_root_of_band(share_below, *band) for band in BANDS])
 
     return chebyshev_coefficients(shapes, degree, upper=bins.upper, damping="jackson")
 
 
-def _level(graph: Graph, planes: Any) -> NoiseLevel:
+def _level_with_edges(graph: Graph, planes: Any) -> NoiseLevel:
     """Return the noise level of signals in rows."""
     planes = _centered(graph, planes)
     largest = float(abs(planes).max())
     if not largest > 0:
-        raise _no_noise()
+        raise _no_noise_error()
     unit = 2.0 ** np.floor(np.log2(largest))  # no square overflows
     planes = planes / unit
     where = " on device" if on_device(planes) else ""
     spectrum = graph.cached(f"spectrum of noise{where}", lambda: _Spectrum.of(graph, planes))
     moments, local = [], []
-    kept = max(SAMPLE // len(planes), LEAST_SAMPLE)
+    n_sampled = max(MOST_SAMPLED // len(planes), LEAST_SAMPLED)
     for start in range(0, len(planes), SIGNALS_AT_ONCE):
-        part = planes[start : start + SIGNALS_AT_ONCE]
-        bands, of_part = _bands_and_moments(spectrum.frame, spectrum.coefficients, part)
-        moments.append(of_part)
-        local.append(_local_energies(spectrum.frame, part, bands, spectrum.weights, spectrum.sample[:kept]))
+        group = planes[start : start + SIGNALS_AT_ONCE]
+        bands, group_moments = _bands_and_moments(spectrum.frame, spectrum.coefficients, group)
+        moments.append(group_moments)
+        local.append(_local_energies(spectrum.frame, group, bands, spectrum.weights, spectrum.sample[:n_sampled]))
     energies = spectrum.bins.energies(np.concatenate(moments)).sum(axis=0)
     floor = flat_floor(spectrum.x, len(planes) * spectrum.counts, np.add.reduceat(energies, spectrum.starts))
-    usual = UNSURE + 1.5 / float(np.sqrt(2 * planes.size))  # on small graphs no estimate is better
-    found = _of_floor(floor, usual)
-    core, is_rough = _core(np.concatenate(local), spectrum, len(planes)) if graph.n >= FEW else (found, False)
-    if is_rough:
-        core = NoiseLevel(core, reason=core.reason, se=float(np.hypot(core.se, DOUBT * max(float(core) - floor.sigma, 0.0))))
-    found = core if is_rough or float(core) + CLEARLY * core.se < floor.sigma else found
-    return NoiseLevel(unit * found, se=unit * found.se, reason=found.reason, is_sure=found.se <= usual * found)
+    level, has_rough_nodes = _level_of_floor(graph, floor, len(planes)), False
+    core = level
+    if graph.n >= LEAST_NODES:
+        core, has_rough_nodes = _level_of_core(np.concatenate(local), spectrum, len(planes))
+    if has_rough_nodes:
+        difference = max(float(core) - floor.sigma, 0.0)
+        level = NoiseLevel(core, reason=core.reason, se=float(np.hypot(core.se, DISAGREEMENT * difference)))
+    elif float(core) + CLEAR_ERRORS * core.se < floor.sigma:
+        level = core
+    is_sure = level.se <= _usual_error(planes.size) * level
+    return NoiseLevel(unit * level, se=unit * level.se, reason=level.reason, is_sure=is_sure)
 
 
-def _of_floor(floor: Floor, usual: float) -> NoiseLevel:
-    reason = "the flat floor of the spectrum"
-    if not floor.se <= usual * floor.sigma:
-        reason = "the spectrum falls to its end, so its floor is uncertain"
+def _usual_error(n_values: int) -> float:
+    """Return the standard error, as part of sigma, that is not worth a warning: with few values no estimate is better."""
+    return UNSURE + 1.5 / float(np.sqrt(2 * n_values))
+
+
+def _level_of_floor(graph: Graph, floor: Floor, n_signals: int) -> NoiseLevel:
+    """Return the floor of the spectrum as a noise level; if its standard error is large, the reason says why."""
+    n_linked = int(np.count_nonzero(graph.degrees))
+    reason = "the spectrum falls to its end, so its floor is uncertain"
+    if floor.se <= _usual_error(n_signals * graph.n) * floor.sigma:
+        reason = "the flat floor of the spectrum"
+    elif n_linked < graph.n / 2 and floor.se <= _usual_error(n_signals * n_linked) * floor.sigma:
+        reason = f"only {n_linked:,} of {graph.n:,} nodes have neighbors, and the others say nothing about the noise"
     return NoiseLevel(floor.sigma, se=floor.se, reason=reason)
 
 
-def _core(local: np.ndarray, spectrum: _Spectrum, n_signals: int) -> tuple[NoiseLevel, bool]:
-    """Return the noise level around the nodes where the signal is quiet, the least over bands and reaches; and whether others are not.
+def _level_of_core(local: np.ndarray, spectrum: _Spectrum, n_signals: int) -> tuple[NoiseLevel, bool]:
+    """Return the noise level around the nodes where the signal is quiet, and whether the signal is rough around others.
 
-    Only fine bands count for that: a smooth signal has more energy at some nodes than at others, too.
+    The level is the least one over bands and diffusions. Whether the signal is rough is seen in fine bands only, because a smooth signal
+    has more energy at some nodes than at others, too.
     """
-    carries = np.repeat(spectrum.traces >= np.minimum(1.0, 0.5 * spectrum.traces[0]), len(REACH))  # a tiny graph has empty bands
-    is_fine = np.repeat(np.arange(len(spectrum.traces)) > 1, len(REACH))[carries]
-    rows = np.moveaxis(local / spectrum.usual[:, :, None], 0, 2).reshape(spectrum.freedom.size, -1)[carries]
+    n_diffusions = len(DIFFUSION_STEPS)
+    # a tiny graph has empty bands
+    has_energy = np.repeat(spectrum.traces >= np.minimum(1.0, 0.5 * spectrum.traces[0]), n_diffusions)
+    is_fine = np.repeat(np.arange(len(spectrum.traces)) > 1, n_diffusions)[has_energy]
+    rows = np.moveaxis(local / spectrum.noise_means[:, :, None], 0, 2).reshape(spectrum.freedom.size, -1)[has_energy]
     if (np.median(rows, axis=1) <= 1e-18 * rows.mean(axis=1)).any():
-        raise _no_noise()
-    freedom, traces = spectrum.freedom.ravel()[carries], n_signals * np.repeat(spectrum.traces, len(REACH))[carries]
+        raise _no_noise_error()
+    freedom, traces = spectrum.freedom.ravel()[has_energy], n_signals * np.repeat(spectrum.traces, n_diffusions)[has_energy]
     variances, shares, gains = core_scales(rows, freedom, np.minimum(traces / freedom, rows.shape[1]))
     sigmas = np.sqrt(variances)
     errors = sigmas * 1.2 * np.sqrt((1 + n_signals / spectrum.n_probes) / (2 * np.maximum(traces, 1.0) * shares))
     least = int(np.argmin(sigmas + errors))
-    loud = 1 - float(shares[least])
-    reason = f"the level around quiet nodes; the signal is rough around {100 * loud:.0f} % of the nodes"
-    reason = reason if loud > 0 else "the energy in the quietest part of the spectrum"
-    hidden = (SHAPE + HIDDEN * loud) * sigmas[least] if loud > 0 else 0.0
-    level = NoiseLevel(sigmas[least], se=float(np.hypot(errors[least], hidden)), reason=reason)
+    rough_share, reason, model_error = 1 - float(shares[least]), "the energy in the quietest part of the spectrum", 0.0
+    if rough_share > 0:
+        reason = f"the level around quiet nodes; the signal is rough around {100 * rough_share:.0f} % of the nodes"
+        model_error = (MODEL_ERROR + ROUGHNESS_ERROR * rough_share) * sigmas[least]
+    level = NoiseLevel(sigmas[least], se=float(np.hypot(errors[least], model_error)), reason=reason)
     return level, bool((gains[is_fine] > 0).any())
 
 
-def _no_noise() -> InputError:
+def _no_noise_error() -> InputError:
     msg = "the estimated sigma is 0: over half the finest coefficients vanish, so the signal looks noise-free; pass {sigma=}"
     return InputError(Sentence(msg))
 
 
-def _band(position: np.ndarray, start: float, end: float) -> np.ndarray:
-    """Return the root of a band that rises and falls linearly over the eigenvalues in ascending order."""
-    rise = np.clip((position - start) / SLOPE + 0.5, 0, 1)
-    fall = np.clip((end - position) / SLOPE + 0.5, 0, 1) if end < 1 else 1.0
+def _root_of_band(share_below: np.ndarray, start: float, end: float) -> np.ndarray:
+    """Return the root of a band that rises and falls linearly in the share of the eigenvalues below."""
+    rise = np.clip((share_below - start) / BAND_SLOPE + 0.5, 0, 1)
+    fall = np.clip((end - share_below) / BAND_SLOPE + 0.5, 0, 1) if end < 1 else 1.0
     return np.sqrt(rise * fall)
 
 
 def _centered(graph: Graph, planes: Any) -> Any:
     """Return signals without their means over connected components, so that eigenvalues of 0 have no energy."""
-    components = graph.components
-    count = int(components.max()) + 1
-    if count == 1:
+    if not graph.components.any():
         return planes - placed_like((block_sum(planes.T) / graph.n)[:, None], planes)
-    sizes = np.bincount(components, minlength=count)
-    rows = on_host(planes)
-    means = [np.bincount(components, row, minlength=count) / sizes for row in rows]
-    return placed_like(rows - np.stack(means)[:, components], planes)
+    # on the CPU, where means of small components are exact to the last bits
+    return placed_like(ComponentMeans.of(graph, large=1).without_means(on_host(planes)), planes)
 
 
 def _bands_and_moments(frame: ChebyshevFrame, coefficients: np.ndarray, planes: Any) -> tuple[Any, np.ndarray]:
     """Return the bands of signals, (m, bands, n), and their moments, (m, 2 degree + 1)."""
     kernels, layout = engine(frame, planes)
     count = 2 * coefficients.shape[1] - 1
-    scale = 2 * frame.unit / frame.lambda_upper
-    bands, moments = kernels.forward_with_moments(layout, coefficients, planes, scale, n_moments=count)
+    bands, moments = kernels.forward_with_moments(layout, coefficients, planes, frame.laplacian_scale, n_moments=count)
     return bands, on_host(moments).astype(np.float64)
 
 
 def _local_energies(frame: ChebyshevFrame, planes: Any, bands: Any, weights: Any, sample: Any) -> np.ndarray:
-    """Return local means of energies in units of those of noise, at some nodes, (m, 1 + bands, reach, nodes).
+    """Return local means of energies at the nodes `sample`, (m, 1 + bands, diffusions, nodes).
 
-    The energies are those of the signals, as distances from their medians, and of the bands. Local means are diffusions (I - L / upper)^steps.
+    The energies are squared distances of the signals from their medians, and squares of the bands in units of those of noise. Their local
+    means are the diffusions (I - L / upper)^steps.
     """
     kernels, layout = engine(frame, planes)
     energies = namespace(planes).empty((len(planes), 1 + len(weights), planes.shape[1]))
     energies[:, 0] = (planes - namespace(planes).median(planes[:, sample], axis=1)[:, None]) ** 2
     np.divide(bands**2, weights, out=energies[:, 1:])
-    coefficients = np.zeros((len(REACH), max(REACH) + 1))
-    for row, steps in zip(coefficients, REACH, strict=True):
+    coefficients = np.zeros((len(DIFFUSION_STEPS), max(DIFFUSION_STEPS) + 1))
+    for row, steps in zip(coefficients, DIFFUSION_STEPS, strict=True):
         row[: steps + 1] = chebyshev_coefficients(partial(_diffusion, steps=steps), steps, upper=1.0)
     rows = energies.reshape(-1, planes.shape[1])
-    means = kernels.forward(layout, coefficients, rows, 2 * frame.unit / frame.lambda_upper)
-    return np.abs(on_host(means[:, :, sample])).reshape(*energies.shape[:2], len(REACH), -1)
+    means = kernels.forward(layout, coefficients, rows, frame.laplacian_scale)
+    return np.abs(on_host(means[:, :, sample])).reshape(*energies.shape[:2], len(DIFFUSION_STEPS), -1)
 
 
 def _diffusion(x: np.ndarray, *, steps: int) -> np.ndarray:
@@ -363,12 +378,12 @@ def _diffusion(x: np.ndarray, *, steps: int) -> np.ndarray:
 
 
 def _sample(graph: Graph) -> np.ndarray:
-    """Return nodes with edges, in random order, at most SAMPLE of them: an isolated node has no energy in the bands."""
+    """Return nodes with edges, in random order, about MOST_SAMPLED of them: an isolated node has no energy in the bands."""
     linked = np.flatnonzero(graph.degrees > 0)
     keys = scramble(linked.astype(np.uint64))
-    if len(linked) > SAMPLE:
-        chosen = keys < np.uint64(2**64 * SAMPLE / len(linked))
-        linked, keys = linked[chosen], keys[chosen]
+    if len(linked) > MOST_SAMPLED:
+        is_chosen = keys < np.uint64(2**64 * MOST_SAMPLED / len(linked))
+        linked, keys = linked[is_chosen], keys[is_chosen]
     return linked[np.argsort(keys, kind="stable")]
 
 
@@ -379,7 +394,7 @@ def _level_without_edges(planes: Any) -> NoiseLevel:
     """Return the noise level by the median of |y|: every signal looks like noise on a graph without edges."""
     sigma = float(namespace(planes).median(abs(shifted(planes, -offsets_of(planes))))) / NORMAL_MEDIAN
     if not sigma > 0:
-        raise _no_noise()
+        raise _no_noise_error()
     return NoiseLevel(sigma, se=sigma, reason="the graph has no edges, so signal and noise look alike", is_sure=False)
 
 
@@ -400,17 +415,17 @@ def _bound_of_scales(graph: Graph, planes: Any, frame: Frame, weights: npt.Array
         expected = "above 0 at every node, in the finest scales at least"
         raise InputError.about(argument="weights", expected=expected, hint="pass smooth_weights(graph, weights)")
     bands = forward(frame, shifted(planes, -offsets_of(planes)))
-    linked = graph.degrees > 0 if graph.n_edges else np.ones(graph.n, dtype=bool)  # an isolated node has no fine coefficients
-    linked = placed_like(np.flatnonzero(linked), bands)
+    is_linked = graph.degrees > 0 if graph.n_edges else np.ones(graph.n, dtype=bool)  # an isolated node has no fine coefficients
+    linked = placed_like(np.flatnonzero(is_linked), bands)
     return min(_upper_sigma(bands[:, j], weights[j], linked) for j in usable if weights[j].min() > 0)
 
 
 def _upper_sigma(band: Any, weights: Any, linked: Any) -> float:
-    """Return an upper bound of sigma from one scale: the smaller of the estimates by median and by energy, plus MARGIN standard errors.
+    """Return an upper bound of sigma from one scale: the smaller of two estimates, by median and by energy, plus BOUND_ERRORS standard errors.
 
     The standard errors are those of as many independent values as the scale has degrees of freedom: 1.17 and 0.71 over their root.
     """
     median = float(np.median(np.abs(band[:, linked]) / np.sqrt(weights[linked]))) / NORMAL_MEDIAN
     freedom = float(block_sum(weights)) * len(band)
     energy = float(np.sqrt(block_sum(np.square(band).sum(axis=0)) / freedom))
-    return min(median * (1 + MARGIN * 1.167 / np.sqrt(freedom)), energy * (1 + MARGIN * np.sqrt(0.5 / freedom)))
+    return min(median * (1 + BOUND_ERRORS * 1.167 / np.sqrt(freedom)), energy * (1 + BOUND_ERRORS * np.sqrt(0.5 / freedom)))

@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 from scipy import fft
 
-from hushgraph._arrays import on_host
+from hushgraph._arrays import on_device, on_host
+from hushgraph.core import cpu
 from hushgraph.wavelets.chebyshev import jackson_damping
 from hushgraph.wavelets.frame import ChebyshevFrame
 from hushgraph.wavelets.transform import engine
@@ -29,11 +30,29 @@ SIGNALS_AT_ONCE = 16  # signals transformed at a time
 
 def spectral_moments(frame: ChebyshevFrame, planes: Any, degree: int) -> np.ndarray:
     """Return x'T_m x, m = 0..2 degree, of each signal x: (m, n) -> (m, 2 degree + 1), T_m of the Laplacian mapped to [-1, 1]."""
+    return on_host(rowwise_spectral_moments(frame, planes, degree))
+
+
+def rowwise_spectral_moments(frame: ChebyshevFrame, planes: Any, degree: int) -> Any:
+    """Return `spectral_moments`; results on a GPU stay there, and the host does not wait for them."""
     kernels, layout = engine(frame, planes)
-    nothing, scale = np.zeros((1, degree + 1)), 2 * frame.unit / frame.lambda_upper
+    no_filter, scale = np.zeros((0 if on_device(planes) else 1, degree + 1)), frame.laplacian_scale  # the moments alone are wanted
     groups = [planes[start : start + SIGNALS_AT_ONCE] for start in range(0, len(planes), SIGNALS_AT_ONCE)]
-    parts = [kernels.forward_with_moments(layout, nothing, group, scale, n_moments=2 * degree + 1)[1] for group in groups]
-    return np.concatenate([on_host(part).astype(np.float64) for part in parts])
+    parts = [kernels.forward_with_moments(layout, no_filter, group, scale, n_moments=2 * degree + 1)[1] for group in groups]
+    return np.concatenate([part.astype(np.float64) for part in parts])
+
+
+def climb(
+    frame: ChebyshevFrame, coefficients: np.ndarray, terms: np.ndarray, bands: np.ndarray, *, shares: np.ndarray, first: bool
+) -> np.ndarray:
+    """Continue the recurrence of one signal by some terms, in place; return the products of the terms, see `core.cpu.climb`."""
+    layout, scale = frame.graph.layout(frame.laplacian), frame.laplacian_scale
+    return cpu.climb(layout, coefficients, terms, bands, scale, shares=shares, first=first)
+
+
+def moments_of_products(products: np.ndarray) -> np.ndarray:
+    """Return x'T_m x from <T_0 x, T_0 x>, <T_1 x, T_0 x>, <T_1 x, T_1 x> and so on: (signals, m) -> (signals, m)."""
+    return np.concatenate([products[:, :2], 2 * products[:, 2:] - np.resize(products[:, :2].T, products[:, 2:].T.shape).T], axis=1)
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,8 +19,9 @@ import numpy as np
 import numpy.typing as npt
 
 from hushgraph._arrays import namespace, on_device, on_host
+from hushgraph._deprecation import renamed
 from hushgraph._errors import InputError
-from hushgraph._validation import checked_real_array, checked_sigma, choose, refuse_device, renamed
+from hushgraph._validation import checked_real_array, checked_sigma, choose, refuse_device
 from hushgraph.core import _loops
 from hushgraph.graphs import refuse_release
 from hushgraph.wavelets.monte_carlo import checked_coefficient_weights

@@ -121,7 +121,7 @@ def forward(frame: Frame, planes: np.ndarray, *, transposed: bool = False) -> np
         bands = bands.astype(planes.dtype, copy=False)
     else:
         kernels, layout = engine(frame, planes)
-        bands = kernels.forward(layout, frame.coefficients, planes, 2 * frame.unit / frame.lambda_upper)
+        bands = kernels.forward(layout, frame.coefficients, planes, frame.laplacian_scale)
     return bands if before is None else np.divide(bands, before, out=bands)
 
 
@@ -135,7 +135,7 @@ def inverse(frame: Frame, planes: np.ndarray, *, transposed: bool = False) -> np
         sums = (np.sum((planes @ vectors) * filters, axis=1) @ vectors.T).astype(planes.dtype, copy=False)
     else:
         kernels, layout = engine(frame, planes)
-        sums = kernels.inverse(layout, frame.coefficients, planes, 2 * frame.unit / frame.lambda_upper)
+        sums = kernels.inverse(layout, frame.coefficients, planes, frame.laplacian_scale)
     return sums if before is None else np.divide(sums, before, out=sums)
 
 

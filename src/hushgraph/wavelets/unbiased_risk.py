@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hushgraph._arrays import placed_like
+from hushgraph._deprecation import renamed
 from hushgraph._errors import InputError, InputTypeError
 from hushgraph._validation import (
     LARGEST,
@@ -27,7 +28,6 @@ from hushgraph._validation import (
     checked_sigma,
     choose,
     refuse_device,
-    renamed,
     shown,
     span,
 )

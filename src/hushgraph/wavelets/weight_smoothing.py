@@ -16,7 +16,7 @@ from hushgraph._arrays import largest_size, namespace, on_device, on_host
 from hushgraph._errors import InputError
 from hushgraph._validation import LARGEST, checked_real_array, checked_sigma, span
 from hushgraph.core import BLOCK, _loops, block_sum, blocks, orderless_sum
-from hushgraph.graphs import Graph, GraphLike, checked_graph
+from hushgraph.graphs import Graph, GraphLike, as_graph
 
 
 def smooth_weights(graph: Graph, weights: npt.ArrayLike, *, sigma: npt.ArrayLike | None = None) -> np.ndarray:
@@ -38,8 +38,8 @@ def smooth_weights(graph: Graph, weights: npt.ArrayLike, *, sigma: npt.ArrayLike
     numpy.ndarray
         Smoothed weights, shape (n_scales, n), float64.
     """
-    weights = checked_real_array("weights", weights)
-    if weights.ndim != 2 or weights.shape[1] != checked_graph(graph).n:
+    graph, weights = as_graph(graph), checked_real_array("weights", weights)
+    if weights.ndim != 2 or weights.shape[1] != graph.n:
         expected = f"shape (n_scales, {graph.n}), as monte_carlo_weights returns them"
         raise InputError.about(argument="weights", verb="have", expected=expected, got=weights.shape)
     checked_weight_size(weights)

@@ -229,9 +229,11 @@ __global__ void __launch_bounds__(256) reorder(int n, int planes, const int* ord
     }
 }
 
-// <a_s, a_s> and <a_s, a_s-1> of terms 0 .. count - 1 (the one before the first in `before`), summed over each block of rows
+// <a_s, a_s> and <a_s, a_s-1> of terms 0 .. count - 1 (the one before the first in `before`), summed over each block of rows;
+// `n_terms` is how many terms `parts` has room for, for each signal
 template <typename T, int COLUMNS>
-__global__ void __launch_bounds__(256) moments(int n, i64 stride, int count, const T* terms, const T* before, double* parts) {
+__global__ void __launch_bounds__(256) moments(int n, i64 stride, int count, const T* terms, const T* before, double* parts,
+                                               int n_terms) {
     __shared__ double sums[2][8];
     int c = blockIdx.y, lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
     for (int s = 0; s < count; s++) {
@@ -252,7 +254,7 @@ __global__ void __launch_bounds__(256) moments(int n, i64 stride, int count, con
         if (threadIdx.x < 2) {
             double total = 0;
             for (int w = 0; w < 8; w++) total += sums[threadIdx.x][w];
-            parts[((i64)(c * count + s) * 2 + threadIdx.x) * gridDim.x + blockIdx.x] = total;
+            parts[((i64)(c * n_terms + s) * 2 + threadIdx.x) * gridDim.x + blockIdx.x] = total;
         }
         __syncthreads();
     }

@@ -27,7 +27,7 @@ from hushgraph.estimators.baselines.total_variation import Arcs, TotalVariation,
 from hushgraph.estimators.guides.draws import draw_marks
 from hushgraph.estimators.result import Denoised, like_input
 from hushgraph.estimators.risk import EXACT, RiskSums, sure_of
-from hushgraph.graphs import Graph, Noisy, checked_graph, depth_first_order, refuse_release
+from hushgraph.graphs import Graph, Noisy, as_graph, depth_first_order, refuse_release
 
 LEAST, MOST = 0.05, 2.0  # penalties tried: from LEAST to MOST sqrt(n) noise levels, and 0 and infinity
 ROUNDS, FINER = 2, 8  # then twice 8 more on each side of the best
@@ -114,6 +114,7 @@ def dfs_fused_lasso(
     True
     """
     started = time.perf_counter()
+    graph = as_graph(graph)
     observed = _observed(graph, noisy, sigma, truth, penalty)
     weights = checked_node_weights(node_weights, graph.n)
     count, seed = checked_count("orders", orders, 1), checked_seed(seed)
@@ -178,6 +179,7 @@ def graph_tv(
     array([1., 1., 8., 8.])
     """
     started = time.perf_counter()
+    graph = as_graph(graph)
     observed = _observed(graph, noisy, sigma, truth, penalty)
     tolerance = checked_number("tolerance", tolerance, "a share of the objective between 0 and 1", above=0, below=1)
     arcs, (first, second) = Arcs.of(graph), graph.adjacency.nonzero()
@@ -223,7 +225,7 @@ def _checked_gap(solution: TotalVariation, tolerance: float) -> float:
 
 def _observed(graph: Graph, noisy: Any, sigma: Any, truth: Any, penalty: Any) -> Observed:
     """Return the checked input, before any long computation."""
-    if checked_graph(graph).n == 0:
+    if graph.n == 0:
         msg = "the graph has no nodes: there is nothing to denoise"
         raise InputError(msg)
     if isinstance(penalty, str) and penalty not in ("sure", "oracle"):

@@ -49,6 +49,11 @@ class Arcs(NamedTuple):
         numbers = sparse.csr_array((np.arange(len(indices)), indices, indptr), shape=graph.adjacency.shape)
         return cls(indptr, indices, numbers.T.tocsr().data.astype(indices.dtype, copy=False))
 
+    @classmethod
+    def cached(cls, graph: Graph) -> Arcs:
+        """Return the arcs of a graph from its cache."""
+        return graph.cached("arcs", lambda: cls.of(graph))
+
 
 def minimise(graph: Graph, arcs: Arcs, y: np.ndarray, penalty: float) -> TotalVariation:
     """Return the minimiser for edge costs c_e = penalty w_e, y (n,) float64; an infinite penalty gives the mean of each component."""

@@ -12,7 +12,7 @@ result is that without guides, bit by bit.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from scipy import sparse
@@ -24,11 +24,11 @@ from hushgraph.estimators.combined import Plan, combination_of, denoise_combined
 from hushgraph.estimators.counts.empirical_bayes import obstacle_to_counts
 from hushgraph.estimators.counts.method import assessed_counts, denoise_counts, estimate_counts
 from hushgraph.estimators.guides.blending import blend_weights
-from hushgraph.estimators.guides.prediction import Prediction, predict
+from hushgraph.estimators.guides.prediction import Prediction, Relation, predict
 from hushgraph.estimators.guides.reading import Guide
 from hushgraph.estimators.let.filters import Filters
 from hushgraph.estimators.problem import Problem
-from hushgraph.estimators.risk import IMPOSSIBLE, Assessed, average
+from hushgraph.estimators.risk import IMPOSSIBLE, Assessed, Posterior, average
 from hushgraph.estimators.settings import Settings
 from hushgraph.graphs import Graph
 
@@ -88,13 +88,13 @@ def guided_estimate(problem: Problem, settings: Settings, y: np.ndarray, base: E
         experts = [base, *_experts(problem, settings, y, linear, bent, timings)]
     gains = np.maximum(linear.gains, bent.gains)
     if len(experts) == 1:
-        return replace(without, account={**without.account, "guides": _accounts(problem.guides, gains, RemovedRisk(0.0))})
+        return replace(without, account={**without.account, "guides": accounts_of(problem.guides, gains, RemovedRisk(0.0))})
     estimate, weights = average_of_least_risk(y, problem, experts)
-    if estimate.risk < -IMPOSSIBLE_GUIDED * estimate.risk_se and without.risk > -IMPOSSIBLE * without.risk_se:
-        return replace(without, account={**without.account, "guides": _accounts(problem.guides, gains, None)})
+    if is_impossible(estimate, without):
+        return replace(without, account={**without.account, "guides": accounts_of(problem.guides, gains, None)})
     account = {
         **without.account,
-        "guides": _accounts(problem.guides, gains, RemovedRisk.of(without, estimate)),
+        "guides": accounts_of(problem.guides, gains, RemovedRisk.of(without, estimate)),
         "experts": {expert.name: float(weight) for expert, weight in zip(experts, weights, strict=True)},
     }
     return replace(estimate, account=account)
@@ -133,9 +133,13 @@ def _experts(
 
 def _expert(name: str, estimate: Assessed, prediction: Prediction) -> Expert:
     """Return an estimate that uses a prediction: its risk with what the coefficients cost, and trust by what the prediction explains."""
-    explained = float(prediction.gains.sum())
     charged = replace(estimate, risk=estimate.risk + 2 * prediction.cost)
-    return Expert(name, charged, explained / (explained + EVIDENCE))
+    return Expert(name, charged, trust_in(prediction.relation))
+
+
+def trust_in(relation: Relation) -> float:
+    """Return the factor of the prior weight of an estimate: what its prediction explains."""
+    return relation.explained / (relation.explained + EVIDENCE)
 
 
 def reweighted_graph(graph: Graph, prediction: np.ndarray) -> Graph:
@@ -146,9 +150,13 @@ def reweighted_graph(graph: Graph, prediction: np.ndarray) -> Graph:
     adjacency = graph.adjacency
     rows = np.repeat(np.arange(graph.n), np.diff(adjacency.indptr))
     square = (prediction[rows] - prediction[adjacency.indices]) ** 2
-    mean = float(square.mean()) if len(square) else 0.0
-    factor = np.maximum(np.exp(-square / (2 * mean)), WEAKEST_EDGE) if mean > 0 else np.ones(len(square))
+    factor = edge_factors(square, float(square.mean()) if len(square) else 0.0)
     return Graph.from_scipy(sparse.csr_array((adjacency.data * factor, adjacency.indices, adjacency.indptr), shape=adjacency.shape))
+
+
+def edge_factors(square: np.ndarray, mean: float) -> np.ndarray:
+    """Return the factors of edges from squared differences of the prediction along them, and the mean of these over all edges."""
+    return np.maximum(np.exp(-square / (2 * mean)), WEAKEST_EDGE) if mean > 0 else np.ones(len(square))
 
 
 # ---- their average -------------------------------------------------------------------------------------------------
@@ -157,19 +165,15 @@ def reweighted_graph(graph: Graph, prediction: np.ndarray) -> Graph:
 def average_of_least_risk(y: np.ndarray, problem: Problem, experts: list[Expert]) -> tuple[Assessed, np.ndarray]:
     """Return the average of the estimates with the least risk, and the weights."""
     parts, noise = [expert.estimate for expert in experts], problem.noise
-    usual_weights, caution = PRIORS[experts[0].name]
-    prior = np.array([usual_weights[expert.name] * expert.trust for expert in experts])
     signals, risks = np.stack([part.signal for part in parts]), np.array([part.risk for part in parts], dtype=np.float64)
+    compared = np.array([part.compared_risk for part in parts], dtype=np.float64)
     apart = signals - signals[0]
     products = np.array([block_dots(apart, np.broadcast_to(row, apart.shape)) for row in apart])
-    square = np.diag(products)
-    distances = np.maximum(square[:, None] + square - products - products.T, 0.0)
-    # where the estimates differ the noise may be larger or smaller than on average, and so is the error of the difference of their risks
-    total = float(square.sum())
-    variance = float(block_sum(noise.weigh(np.sum(apart**2, axis=0)))) / total if total > 0 else noise.mean(len(y))
-    weights = blend_weights(risks, distances, prior / prior.sum(), caution * variance)
+    weighed = float(block_sum(noise.weigh(np.sum(apart**2, axis=0))))
+    trusts = {expert.name: expert.trust for expert in experts}
+    weights = weights_of_least_risk(trusts, compared, products, weighed, noise.mean(len(y)))
     mean = average(y, signals, risks, [part.risk_se for part in parts], noise, weights)
-    node_variance, is_posterior = _variance(parts, weights, mean.signal)
+    node_variance, posterior = _variance(parts, weights, mean.signal)
     estimate = Assessed(
         signal=mean.signal,
         risk=mean.risk,
@@ -177,21 +181,57 @@ def average_of_least_risk(y: np.ndarray, problem: Problem, experts: list[Expert]
         probe_se=float(weights @ [part.probe_se for part in parts]),
         sure=sum_of_rows(weights, np.stack([part.sure for part in parts])) + mean.gain,
         variance=node_variance,
-        is_posterior=is_posterior,
+        divergence=sum_of_rows(weights, np.stack([part.divergence for part in parts])),
+        probe_count=min(part.probe_count for part in parts),
+        posterior=posterior,
         account={},
     )
     return estimate, weights
 
 
-def _variance(parts: list[Assessed], weights: np.ndarray, signal: np.ndarray) -> tuple[np.ndarray, bool]:
-    """Return the variance per node of an average, and whether it is that of a posterior: if most of the average has one.
+def weights_of_least_risk(
+    trusts: dict[str, float], risks: np.ndarray, products: np.ndarray, weighed: float, typical_variance: float
+) -> np.ndarray:
+    """Return the weights of estimates, from sums over nodes.
+
+    Parameters
+    ----------
+    trusts : dict
+        The factor of the prior weight of each estimate, by its name; the first is the one without guides.
+    risks : (k,) array
+        The risks by which they are compared.
+    products : (k, k) array
+        Inner products of their differences from the first.
+    weighed : float
+        The sum of the squares of these differences, each times the variance of the noise of its node.
+    typical_variance : float
+        The mean variance of the noise.
+
+    Returns
+    -------
+    (k,) array
+        Weights of at least 0 with sum 1.
+    """
+    usual_weights, caution = PRIORS[next(iter(trusts))]
+    prior = np.array([usual_weights[name] * trust for name, trust in trusts.items()])
+    square = np.diag(products)
+    distances = np.maximum(square[:, None] + square - products - products.T, 0.0)
+    # where the estimates differ the noise may be larger or smaller than on average, and so is the error of the difference of their risks
+    total = float(square.sum())
+    variance = weighed / total if total > 0 else typical_variance
+    return blend_weights(risks, distances, prior / prior.sum(), caution * variance)
+
+
+def _variance(parts: list[Assessed], weights: np.ndarray, signal: np.ndarray) -> tuple[np.ndarray, Posterior | None]:
+    """Return the variance per node of an average, and the posterior of the largest part if most of the average has posteriors.
 
     Then it is E[(fhat - f)^2 | y], averaged over the posteriors: the variance of each, and the squared distance from its mean.
     """
-    shares = np.array([weight * part.is_posterior for weight, part in zip(weights, parts, strict=True)])
+    shares = np.array([weight * (part.posterior is not None) for weight, part in zip(weights, parts, strict=True)])
     if shares.sum() < 0.5:
-        return sum_of_rows(weights, np.stack([part.variance for part in parts])), False
-    return sum_of_rows(shares / shares.sum(), np.stack([part.variance + (part.signal - signal) ** 2 for part in parts])), True
+        return sum_of_rows(weights, np.stack([part.variance for part in parts])), None
+    variance = sum_of_rows(shares / shares.sum(), np.stack([part.variance + (part.signal - signal) ** 2 for part in parts]))
+    return variance, parts[int(np.argmax(shares))].posterior
 
 
 # ---- words and checks ----------------------------------------------------------------------------------------------
@@ -207,13 +247,30 @@ class RemovedRisk(NamedTuple):
     is_bound: bool = False
 
     @classmethod
-    def of(cls, without: Assessed, estimate: Assessed) -> RemovedRisk:
+    def of(cls, without: Risk, estimate: Risk) -> RemovedRisk:
         """Return the share from the risks."""
         left = max(estimate.risk, estimate.risk_se)
         return cls(max(1 - left / without.risk, 0.0) if without.risk > 0 else 0.0, estimate.risk < estimate.risk_se)
 
 
-def _accounts(guides: tuple[Guide, ...], gains: np.ndarray, removed: RemovedRisk | None) -> dict[str, dict[str, Any]]:
+class Risk(Protocol):
+    """A risk with its standard error."""
+
+    @property
+    def risk(self) -> Any:
+        """The estimated squared error."""
+
+    @property
+    def risk_se(self) -> Any:
+        """Its standard error."""
+
+
+def is_impossible(estimate: Risk, without: Risk) -> bool:
+    """Return whether the risk with guides is far below 0, and that without guides is not: a guide holds the noise of the signal then."""
+    return bool(estimate.risk < -IMPOSSIBLE_GUIDED * estimate.risk_se and without.risk > -IMPOSSIBLE * without.risk_se)
+
+
+def accounts_of(guides: tuple[Guide, ...], gains: np.ndarray, removed: RemovedRisk | None) -> dict[str, dict[str, Any]]:
     """Return for each guide the share of the risk that it removed, in words too, and what identifies it.
 
     Nothing is removed (None) where the risk with the guides is impossible.
@@ -244,16 +301,24 @@ def _accounts(guides: tuple[Guide, ...], gains: np.ndarray, removed: RemovedRisk
 def refuse_same_draw(guides: tuple[Guide, ...], y: np.ndarray, estimate: Assessed) -> None:
     """Refuse a guide that is the noisy signal or its denoised map, in any unit: it holds the same noise."""
     for kind, values in {"noisy map": y, "denoised map": estimate.signal}.items():
-        clipped = np.maximum(values, 0.0)
         for guide in guides:
-            if len(np.unique(guide.values)) > FEW_VALUES and any(
-                _is_same(guide.values, one) for one in (values, clipped, np.rint(clipped))
-            ):
-                msg = (
-                    f"the guide {guide.name!r} is the {kind} of these very values: it holds the noise that is to be removed; pass maps of "
-                    "other days, places or kinds"
-                )
-                raise InputError(msg)
+            if len(np.unique(guide.values)) > FEW_VALUES and any(_is_same(guide.values, one) for one in looks_of(values)):
+                raise same_draw_error(guide.name, kind)
+
+
+def looks_of(values: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Return a map as it may come back as a guide: as it is, without negative values, and in whole numbers."""
+    clipped = np.maximum(values, 0.0)
+    return values, clipped, np.rint(clipped)
+
+
+def same_draw_error(name: str, kind: str) -> InputError:
+    """Return the error for a guide that is the signal itself."""
+    msg = (
+        f"the guide {name!r} is the {kind} of these very values: it holds the noise that is to be removed; pass maps of "
+        "other days, places or kinds"
+    )
+    return InputError(msg)
 
 
 def _is_same(one: np.ndarray, other: np.ndarray) -> bool:

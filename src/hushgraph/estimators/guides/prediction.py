@@ -16,31 +16,77 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy import linalg
 
-from hushgraph.core import block_products, block_products_of
-from hushgraph.estimators.let.combination import FREEDOM
+from hushgraph.core import block_products_of
 from hushgraph.wavelets import Noise
 
 KINKS = (0.1, 0.3, 0.5, 0.7, 0.9, 0.97, 0.99)  # quantiles of a guide
 PENALTY = 2.0
+TERM_FREEDOM = 1.5  # degrees of freedom that a chosen term costs, or more where there are many terms to choose from
 COLLINEAR = 1e-8  # terms with less of their square left by the terms before them
 
 
 @dataclass(frozen=True, eq=False)
-class Prediction:
-    """A prediction of the signal (n,), and how many squares each guide takes off its residual, in the order of the guides.
+class Relation:
+    """A line with kinks from the guides to the signal, and how many squares each guide takes off the residual, in their order.
 
-    Squares are in units of the noise variance, `cost` is in those of the signal. Without any term the prediction is the mean.
+    Squares are in units of the noise variance, `cost` is in those of the signal. `coefficients` are those of the constant and of the
+    terms. Without any term the prediction is the mean.
     """
 
-    signal: np.ndarray = field(repr=False)
+    terms: tuple[_Term, ...]
+    coefficients: np.ndarray
     gains: np.ndarray
-    n_terms: int
     cost: float
+
+    @property
+    def n_terms(self) -> int:
+        """The number of terms."""
+        return len(self.terms)
 
     @property
     def chosen(self) -> list[int]:
         """Numbers of the guides in use, the most useful first."""
         return [int(k) for k in np.argsort(-self.gains, kind="stable") if self.gains[k] > 0]
+
+    @property
+    def explained(self) -> float:
+        """The squares that all guides take off the residual."""
+        return float(self.gains.sum())
+
+    def values(self, guides: Sequence[np.ndarray], nodes: slice) -> np.ndarray:
+        """Return the prediction at some nodes."""
+        signal = np.full(len(guides[0][nodes]), self.coefficients[0])
+        for term, coefficient in zip(self.terms, self.coefficients[1:], strict=True):
+            signal += coefficient * term.values(guides, nodes)
+        return signal
+
+
+@dataclass(frozen=True, eq=False)
+class Prediction:
+    """A prediction of the signal (n,), and the relation to the guides that it follows from."""
+
+    signal: np.ndarray = field(repr=False)
+    relation: Relation
+
+    @property
+    def gains(self) -> np.ndarray:
+        """The squares that each guide takes off the residual."""
+        return self.relation.gains
+
+    @property
+    def n_terms(self) -> int:
+        """The number of terms."""
+        return self.relation.n_terms
+
+    @property
+    def cost(self) -> float:
+        """What the coefficients and the choice of the terms add to the squared error."""
+        return self.relation.cost
+
+    @property
+    def chosen(self) -> list[int]:
+        """Numbers of the guides in use, the most useful first."""
+        return self.relation.chosen
 
 
 def predict(y: np.ndarray, guides: Sequence[np.ndarray], noise: Noise, *, kinks: bool) -> Prediction:
@@ -54,27 +100,35 @@ def predict(y: np.ndarray, guides: Sequence[np.ndarray], noise: Noise, *, kinks:
     >>> prediction.chosen, bool(np.corrcoef(prediction.signal, np.abs(guide))[0, 1] > 0.99)
     ([0], True)
     """
-    terms = [term for number, guide in enumerate(guides) for term in _terms_of(number, guide, kinks=kinks)]
-    n, sigma = len(y), np.sqrt(noise.weigh(np.ones(len(y))))
+    relation = fit_relation(y, guides, noise, kinks=kinks)
+    return Prediction(relation.values(guides, slice(None)), relation)
+
+
+def fit_relation(y: np.ndarray, guides: Sequence[np.ndarray], noise: Noise, *, kinks: bool) -> Relation:
+    """Return the relation of the noisy signal y to the guides. All of them may be mapped files: a few nodes are read at a time, one guide as a whole."""
+    terms = [term for number, guide in enumerate(guides) for term in _terms_of(number, np.asarray(guide), kinks=kinks)]
+    n = len(y)
 
     def rows(nodes: slice) -> tuple[np.ndarray, None]:
-        return np.stack([np.ones(len(y[nodes])), *(term.values(guides, nodes) for term in terms), y[nodes]]) / sigma[nodes], None
+        there = noise if noise.per_node is None else Noise(noise.variance, noise.per_node[nodes])
+        ones = np.ones(len(y[nodes]))
+        return np.stack([ones, *(term.values(guides, nodes) for term in terms), y[nodes]]) / np.sqrt(there.weigh(ones)), None
 
     products = block_products_of(n, rows)
     chosen, gains = _chosen_terms(products, n)
-    members = [0, *chosen]
+    members, taken = [0, *chosen], tuple(terms[place - 1] for place in chosen)
     inverse = linalg.inv(products[np.ix_(members, members)])
-    coefficients = inverse @ products[members, -1]
-    signal = np.full(n, coefficients[0])
     of_guide = np.zeros(len(guides))
-    columns = [np.ones(n), *(terms[place - 1].values(guides, slice(None)) for place in chosen)]
-    for place, coefficient, column in zip(chosen, coefficients[1:], columns[1:], strict=True):
-        signal += coefficient * column
-        of_guide[terms[place - 1].guide] += gains[place]
-    square = block_products(np.stack(columns))
+    for place, term in zip(chosen, taken, strict=True):
+        of_guide[term.guide] += gains[place]
+
+    def columns(nodes: slice) -> tuple[np.ndarray, None]:
+        return np.stack([np.ones(len(y[nodes])), *(term.values(guides, nodes) for term in taken)]), None
+
+    square = block_products_of(n, columns)
     added = float(np.sum(inverse * square) - n / products[0, 0])  # the constant belongs to the rest
-    factor = max(FREEDOM, float(np.log(max(len(terms), 1))))
-    return Prediction(signal, of_guide, len(chosen), max(added, 0.0) * factor if chosen else 0.0)
+    factor = max(TERM_FREEDOM, float(np.log(max(len(terms), 1))))
+    return Relation(taken, inverse @ products[members, -1], of_guide, max(added, 0.0) * factor if chosen else 0.0)
 
 
 @dataclass(frozen=True)

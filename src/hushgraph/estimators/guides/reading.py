@@ -7,7 +7,7 @@ under one name of a dict; releases of different data sets are different kinds.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from numbers import Number
 from typing import Any
@@ -78,8 +78,13 @@ def read_guides(graph: Graph, guides: Any, draws: frozenset[str] = frozenset()) 
     """
     if isinstance(guides, list | tuple | Mapping) and not guides:
         return []
+    return guides_of_maps(_maps(graph, guides, "guide"), draws)
+
+
+def guides_of_maps(maps: Iterable[tuple[Kind | None, Guide]], draws: frozenset[str]) -> list[Guide]:
+    """Return one guide for each kind of map; a map with one of the marks `draws` is refused."""
     kinds: dict[Hashable, list[Guide]] = {}
-    for number, (kind, guide) in enumerate(_maps(graph, guides, "guide")):
+    for number, (kind, guide) in enumerate(maps):
         if guide.draws & draws:
             raise InputError(Sentence(SAME_DRAW, repr(guide.name)))
         kinds.setdefault(number if kind is None else kind, []).append(guide)
@@ -116,9 +121,14 @@ def _maps(graph: Graph, given: Any, name: str) -> Iterator[tuple[Kind | None, Gu
 def _noisy_maps(graph: Graph, noisy: Noisy, name: str) -> Iterator[tuple[Kind, Guide]]:
     """Yield the columns of a noisy map, all of one kind, each with the noise level."""
     values, sigma = noisy.opened(graph)
+    yield from maps_of_noisy(noisy, values, sigma, name)
+
+
+def maps_of_noisy(noisy: Noisy, values: Any, sigma: float, name: str) -> Iterator[tuple[Kind, Guide]]:
+    """Yield the columns of the values of a noisy map under this name, with its kind; "guide" stands for no name."""
     dataset = getattr(noisy, "dataset", None)
     title = (dataset or UNNAMED[noisy.kind]) if name == "guide" else name
-    for column in np.asarray(values, dtype=np.float64).reshape(graph.n, -1).T:
+    for column in np.asarray(values, dtype=np.float64).reshape(len(values), -1).T:
         yield (name, noisy.kind, dataset), Guide(title, column, sigma, digests=(values_digest(column),), draws=draw_marks(column))
 
 

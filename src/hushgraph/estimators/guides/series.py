@@ -127,7 +127,7 @@ def columns_of_joint(result: Denoised, values: np.ndarray, sigma: Any) -> Iterat
     What choosing cost is shared by the variance of the noise, and standard errors by that of the residual, on which they depend.
     """
     terms, shape = result.node_risk, values.shape
-    sure, variance = terms.sure.reshape(shape), terms.variance.reshape(shape)
+    sure, variance, divergence = (part.reshape(shape) for part in (terms.sure, terms.variance, terms.divergence))
     noise = np.square(np.broadcast_to(np.reshape(sigma, (-1, 1)) if np.ndim(sigma) == 1 else sigma, shape))
     residual = np.sum(noise * (values - result.signal) ** 2, axis=0)
     shares = np.sum(noise, axis=0) / np.sum(noise)
@@ -140,4 +140,6 @@ def columns_of_joint(result: Denoised, values: np.ndarray, sigma: Any) -> Iterat
             probe_se=float(result.probe_se * np.sqrt(share)),
             sure=np.ascontiguousarray(sure[:, k]),
             variance=np.ascontiguousarray(variance[:, k]),
+            divergence=np.ascontiguousarray(divergence[:, k]),
+            probe_count=terms.probe_counts[0],
         )

@@ -13,7 +13,7 @@ sum_k a_k J_k eps; standard errors follow from that. With h_t(x) = x (1 - t^2 / 
     betas        local thresholds, an exponent for each scale       sum_ij weights_j(i) slope
     blocks       block thresholds, averaged over sizes of blocks    see `wavelets/blocks.py`
     dfs          mean over depth-first orders of the fused lasso    pieces
-    tv           total variation on the graph                       pieces
+    tv           total variation on the graph                       pieces; on a GPU see `device_total_variation.py`
     levels       posterior means of fields with few levels          see `level_sets.py`
     local        local regression on what guides predict            see `local_regression.py`
     filter       one filter, fitted by maximum likelihood           its trace, see `fitted_filter.py`
@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -33,15 +33,16 @@ from hushgraph._progress import reached
 from hushgraph.core import _loops, block_dots, block_sum
 from hushgraph.estimators.baselines.chain_fused_lasso import fused_lasso_path
 from hushgraph.estimators.let.columns import Candidates, Columns, Derivative
-from hushgraph.estimators.let.component_means import ComponentMeans
+from hushgraph.estimators.let.device_total_variation import total_variation_columns
 from hushgraph.estimators.let.filters import HEAT, SMOOTHERS, Filters, Parts
-from hushgraph.estimators.let.fitted_filter import Filtered
+from hushgraph.estimators.let.fitted_filter import Filtered, begin_filter
 from hushgraph.estimators.let.gating import Gate, add_shrunken_derivative, shrunken
 from hushgraph.estimators.let.level_sets import levels
 from hushgraph.estimators.let.local_regression import local_regressions
 from hushgraph.estimators.let.observation import TV_PENALTIES, Observation
 from hushgraph.estimators.let.patches import similar_patches
-from hushgraph.graphs import Graph, block_partition, depth_first_order
+from hushgraph.estimators.risk import BLOCK_FREEDOM, freedom_of_exponents, freedom_of_thresholds
+from hushgraph.graphs import ComponentMeans, Graph, block_partition, depth_first_order
 from hushgraph.wavelets import SIZES, BlockMixture, apply_thresholds, block_jacobian, block_mixture, sure_betas
 
 Group = Literal[
@@ -64,12 +65,39 @@ GATE_THRESHOLDS = (0.0, 2.5)  # thresholds, in local noise levels
 SPIKE_THRESHOLDS = (2.0, 3.0, 4.0)
 DFS_PENALTIES = (0.7, 1.5, 3.0, 6.0)  # in noise levels
 ORDERS = 4
-TUNING = 2.0  # degrees of freedom that a threshold chosen by SURE costs
+
+
+HEAT_BAND_NAMES = (
+    f"heat {HEAT[0]:g}",
+    *(f"heat {HEAT[k + 1]:g} - {HEAT[k]:g}" for k in range(len(HEAT) - 1)),
+    f"noisy - heat {HEAT[-1]:g}",
+)
+SPIKE_NAMES = tuple(f"spikes {t:g}, smoother {a:g}" for t in SPIKE_THRESHOLDS for a in (0, *SMOOTHERS))
+
+
+def constant_names(count: int) -> tuple[str, ...]:
+    """Return the names of the columns with means of components."""
+    return tuple(f"constant {k + 1}" for k in range(count))
+
+
+def band_names(n_scales: int) -> tuple[str, ...]:
+    """Return the names of the columns psi_j(L) y."""
+    return tuple(f"band {j}" for j in range(n_scales))
+
+
+def gated_names(n_scales: int) -> tuple[str, ...]:
+    """Return the names of the columns behind the gate."""
+    return tuple(f"gated {t:g}, band {j}" for t in GATE_THRESHOLDS for j in range(n_scales))
 
 
 def make_candidates(observation: Observation, groups: tuple[Group, ...]) -> Columns:
     """Return the columns of these groups, one after the other."""
     parts: dict[str, Candidates] = {}
+    if on_device(observation.y):  # long work is begun first, so that the GPU does not wait for the host
+        if "filter" in groups:
+            begin_filter(observation)
+        if len(groups) > 1:
+            _ = observation.parts
     for k, group in enumerate(groups):
         reached(k / len(groups), "candidates")
         parts[group] = GROUPS[group](observation)
@@ -83,29 +111,30 @@ def make_candidates(observation: Observation, groups: tuple[Group, ...]) -> Colu
 class Constants(Candidates):
     """The mean of each large component, the largest first; those after them share a column, and so do all small ones."""
 
-    members: ComponentMeans = field(repr=False)
-    eps: np.ndarray = field(repr=False)
+    components: ComponentMeans = field(repr=False)
+    probe_means: list[Any] = field(repr=False)
 
     @classmethod
     def of(cls, observation: Observation) -> Constants:
         """Return the constants of a signal."""
-        y, members = observation.y, ComponentMeans.cached(observation.graph, observation.y)
-        used = members.sizes > 0
-        count = int(members.slot[used].max()) + 1
-        means = placed_like(members.means(y), y)[members.group]
+        y, components = observation.y, ComponentMeans.cached(observation.graph, observation.y)
+        is_used = components.sizes > 0
+        columns = components.column_of_group[is_used]
+        count = int(columns.max()) + 1
+        means = components.means(y)[components.group]
         if on_device(means):
-            values = np.where(placed_like(np.arange(count)[:, None], means) == members.column, means, 0.0)
+            values = np.where(placed_like(np.arange(count)[:, None], means) == components.column_of_node, means, 0.0)
         else:
             values = np.zeros((count, observation.graph.n))
-            _loops.spread_means(members.column, means, values)
-        names = tuple(f"constant {k + 1}" for k in range(count))
-        divergence = np.bincount(members.slot[used], members.means(observation.node_variance)[used], minlength=count)
-        return cls(names, values, divergence, members, observation.filters.probes.eps)
+            _loops.spread_means(components.column_of_node, means, values)
+        names = constant_names(count)
+        divergence = np.bincount(columns, observation.mean_variances(components)[is_used], minlength=count)
+        return cls(names, values, divergence, components, observation.filters.probe_means)
 
     def add_jvp(self, weights: np.ndarray, derivative: Derivative) -> None:
         """Add the weighted means of the probes."""
-        shares = weights[np.minimum(self.members.slot, len(weights) - 1)]
-        parts = [placed_like(shares * self.members.means(eps), eps)[self.members.group] for eps in self.eps]
+        shares = weights[np.minimum(self.components.column_of_group, len(weights) - 1)]
+        parts = [(placed_like(shares, means) * means)[self.components.group] for means in self.probe_means]
         derivative.nodes = derivative.nodes + np.stack(parts)
 
 
@@ -136,17 +165,12 @@ def heat(observation: Observation) -> Linear:
 
 def heat_bands(observation: Observation) -> Linear:
     """Return the first exp(-sL) y, and the differences from one time to the next."""
-    names = (
-        f"heat {HEAT[0]:g}",
-        *(f"heat {HEAT[k + 1]:g} - {HEAT[k]:g}" for k in range(len(HEAT) - 1)),
-        f"noisy - heat {HEAT[-1]:g}",
-    )
-    return Linear.of(observation, names, lambda parts: parts.heat)
+    return Linear.of(observation, HEAT_BAND_NAMES, lambda parts: parts.heat)
 
 
 def bands(observation: Observation) -> Linear:
     """Return psi_j(L) y for each scale."""
-    return Linear.of(observation, tuple(f"band {j}" for j in range(observation.filters.n_scales)), lambda parts: parts.psi)
+    return Linear.of(observation, band_names(observation.filters.n_scales), lambda parts: parts.psi)
 
 
 # ---- wavelets ----------------------------------------------------------------------------------------------------------
@@ -167,7 +191,7 @@ class Gated(Candidates):
         t = observation.sigma * np.array(GATE_THRESHOLDS)
         coefficients, divergence = shrunken(observation.parts.rho, probes.scale, t, probes.weights, gate, moves)
         values = filters.synthesize_each(coefficients)
-        names = tuple(f"gated {t:g}, band {j}" for t in GATE_THRESHOLDS for j in range(filters.n_scales))
+        names = gated_names(filters.n_scales)
         return cls(names, values.reshape(len(names), -1), divergence.ravel(), observation, gate)
 
     def add_jvp(self, weights: np.ndarray, derivative: Derivative) -> None:
@@ -198,13 +222,19 @@ class Thresholded(Candidates):
             divergence,
             slope,
             probes.rho,
-            tuned=TUNING * len(thresholds),
+            tuned=float(np.sum(freedom_of_exponents(_noise_traces(observation)))),
             chosen={"thresholds": thresholds, "betas": exponents},
         )
 
     def add_jvp(self, weights: np.ndarray, derivative: Derivative) -> None:
         """Add the slopes times the coefficients of the probes."""
         derivative.bands[:] += weights[0] * self.slope * self.rho
+
+
+def _noise_traces(observation: Observation) -> np.ndarray:
+    """Return the trace of the noise in each scale, over the mean variance of the noise."""
+    noise = observation.noise
+    return noise.variance / noise.mean(observation.graph.n) * observation.filters.probes.weight_sums
 
 
 def betas(observation: Observation) -> Thresholded:
@@ -232,9 +262,9 @@ class Blocks(Candidates):
         )
         chosen = {"thresholds": mixture.thresholds, "sizes": np.array(SIZES), "shares": mixture.shares}
         values = filters.synthesize(mixture.bands[None])
-        return cls(
-            ("blocks",), values, mixture.divergence.sum()[None], observation, mixture, tuned=TUNING * len(rho), chosen=chosen
-        )
+        divergence = mixture.divergence.sum()[None]
+        tuned = float(np.sum(freedom_of_thresholds(_noise_traces(observation), factor=BLOCK_FREEDOM)))
+        return cls(("blocks",), values, divergence, observation, mixture, tuned=tuned, chosen=chosen)
 
     def add_jvp(self, weights: np.ndarray, derivative: Derivative) -> None:
         """Add the derivatives of each block size in its share."""
@@ -260,16 +290,21 @@ class Spikes(Candidates):
         """Return a column for every threshold and smoother."""
         probes, y = observation.filters.probes, observation.y
         rest = np.concatenate([y[None], y - observation.parts.smooth])
-        scale = np.concatenate([np.sqrt(observation.node_variance)[None], probes.spread])
-        weights = np.concatenate([observation.node_variance[None], probes.left])
+        if on_device(y):
+            scale, weights, _ = observation.filters.spike_arrays
+        else:
+            scale = np.concatenate([np.sqrt(observation.node_variance)[None], probes.spread])
+            weights = np.concatenate([observation.node_variance[None], probes.left])
         values, divergence = shrunken(rest, scale, observation.sigma * np.array(SPIKE_THRESHOLDS), weights)
-        names = tuple(f"spikes {t:g}, smoother {a:g}" for t in SPIKE_THRESHOLDS for a in (0, *SMOOTHERS))
-        return cls(names, values.reshape(len(names), -1), divergence.ravel(), observation, rest, scale)
+        return cls(SPIKE_NAMES, values.reshape(len(SPIKE_NAMES), -1), divergence.ravel(), observation, rest, scale)
 
     def add_jvp(self, weights: np.ndarray, derivative: Derivative) -> None:
         """Add the slopes times what the smoothers leave of the probes."""
         probes, t = self.observation.filters.probes, self.observation.sigma * np.array(SPIKE_THRESHOLDS)
-        rows = np.concatenate([probes.eps[:, None], probes.eps[:, None] - probes.smooth], axis=1)
+        if on_device(probes.eps):
+            rows = self.observation.filters.spike_arrays[2]
+        else:
+            rows = np.concatenate([probes.eps[:, None], probes.eps[:, None] - probes.smooth], axis=1)
         total = np.zeros_like(rows[:, :1])
         add_shrunken_derivative(self.rest, self.scale, t, weights.reshape(len(t), -1), rows, total)
         derivative.nodes = derivative.nodes + total[:, 0]
@@ -292,7 +327,8 @@ class Pieces(Candidates):
     def of(cls, observation: Observation, names: tuple[str, ...], values: np.ndarray, labels: list[list[np.ndarray]]) -> Pieces:
         """Return the columns with their divergences: the number of pieces, for noise of one size."""
         divergence = [
-            np.mean([block_sum(observation.node_variance / np.bincount(label)[label]) for label in some]) for some in labels
+            np.mean([block_sum(observation.node_variance / np.bincount(label)[label]) for label in estimates])
+            for estimates in labels
         ]
         return cls(names, values, np.array(divergence), labels, observation.filters.probes.eps)
 
@@ -325,8 +361,10 @@ def dfs(observation: Observation) -> Pieces:
     return Pieces.of(observation, tuple(f"dfs {p:g}" for p in DFS_PENALTIES), values, labels)
 
 
-def tv(observation: Observation) -> Pieces:
+def tv(observation: Observation) -> Candidates:
     """Return total variation on the graph, for each penalty."""
+    if on_device(observation.y):
+        return total_variation_columns(observation)
     minima = observation.total_variations
     values, labels = np.stack([one.x for one in minima]), [[one.labels] for one in minima]
     return Pieces.of(observation, tuple(f"tv {p:g}" for p in TV_PENALTIES), values, labels)

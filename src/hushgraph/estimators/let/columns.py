@@ -9,9 +9,29 @@ from typing import Any
 
 import numpy as np
 
-from hushgraph._arrays import namespace
+from hushgraph._arrays import namespace, on_device, on_host
 from hushgraph.core import block_products_of, sum_of_rows
 from hushgraph.estimators.let.filters import Filters
+
+FEW_NODES = 2**22  # nodes up to which a GPU holds a copy of all columns
+
+
+def joined(parts: list[Any]) -> np.ndarray:
+    """Return vectors one after the other, on the host; those on a GPU are copied together."""
+    there = [part for part in parts if on_device(part)]
+    if not there:
+        return np.concatenate(parts)
+    copied = iter(np.split(on_host(np.concatenate(there)), np.cumsum([len(part) for part in there])[:-1]))
+    return np.concatenate([next(copied) if on_device(part) else part for part in parts])
+
+
+def _products_with(rows: Any, y: Any) -> np.ndarray:
+    """Return the inner products of rows on a GPU and y, which comes last."""
+    k = len(rows)
+    products = namespace(rows).empty((k + 1, k + 1))
+    products[:k, :k], products[k, :k], products[k, k] = rows @ rows.T, rows @ y, y @ y
+    products[:k, k] = products[k, :k]
+    return on_host(products)
 
 
 class Derivative:
@@ -109,7 +129,7 @@ class Columns:
     @cached_property
     def divergence(self) -> np.ndarray:
         """The divergence of each column."""
-        return np.concatenate([group.divergence for group in self.groups.values()])
+        return joined([group.divergence for group in self.groups.values()])
 
     @cached_property
     def tuned(self) -> np.ndarray:
@@ -132,6 +152,12 @@ class Columns:
         """What SURE chose inside the columns, by group and name."""
         return {f"{name}: {what}": value for name, group in self.groups.items() for what, value in group.chosen.items()}
 
+    @cached_property
+    def _on_device(self) -> Any:
+        """All columns in one array, which saves launches, where they are on a GPU and are few enough; None elsewhere."""
+        first = next(iter(self.groups.values())).values
+        return self.values() if on_device(first) and first.shape[1] <= FEW_NODES else None
+
     def values(self) -> np.ndarray:
         """Return a copy of all columns, (k, n)."""
         return np.concatenate([group.values for group in self.groups.values()])
@@ -147,6 +173,8 @@ class Columns:
 
     def combined(self, weights: np.ndarray) -> np.ndarray:
         """Return sum_k weights_k F_k."""
+        if self._on_device is not None:
+            return sum_of_rows(weights, self._on_device)
         first = next(iter(self.groups.values()))
         signal = np.zeros_like(first.values[0])
         for name, group in self.groups.items():
@@ -155,6 +183,9 @@ class Columns:
 
     def products(self, y: np.ndarray) -> np.ndarray:
         """Return all inner products of the columns and y, which comes last: (k + 1, k + 1)."""
+        whole = self._on_device
+        if whole is not None:
+            return _products_with(whole, y)
 
         def rows(nodes: slice) -> tuple[np.ndarray, None]:
             return np.concatenate([*(group.values[:, nodes] for group in self.groups.values()), y[None, nodes]]), None

@@ -17,13 +17,14 @@ polynomial stands for (a hub), and the filter smooths less.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from hushgraph._arrays import namespace, on_device, on_host
-from hushgraph.core import _loops
-from hushgraph.graphs import Graph
+from hushgraph.core import _loops, gpu
+from hushgraph.graphs import ComponentMeans, Graph
 from hushgraph.wavelets import (
     MEAN_DEGREE,
     ChebyshevFrame,
@@ -57,7 +58,10 @@ class Parts(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Probes:
-    """Traces and diagonals of the filters from `count` probes; `eps`, `rho` (n_kept, n_scales, n) and `smooth` are the first n_kept and their transforms."""
+    """Traces and diagonals of the filters from `count` probes.
+
+    `eps` (n_kept, n) are the first n_kept probes, `rho` (n_kept, n_scales, n) and `smooth` (n_kept, smoothers, n) their transforms.
+    """
 
     count: int
     eps: np.ndarray
@@ -69,6 +73,11 @@ class Probes:
     cross: np.ndarray
     left: np.ndarray
     spread: np.ndarray
+
+    @cached_property
+    def weight_sums(self) -> np.ndarray:
+        """The sum of the weights of each scale, on the host."""
+        return on_host(self.weights.sum(axis=1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +107,7 @@ class Filters:
         def make() -> Filters:
             frame = chebyshev_frame(graph)
             coefficients = coefficients_of(frame, float(graph.degrees.sum()), int((graph.degrees > 0).sum()))
-            eps = _drawn(graph.n, count, law, seed, noise.per_node, like)
+            eps = _draw(graph.n, count, law, seed, noise.per_node, like)
             return cls(graph, frame, coefficients, _probe(frame, coefficients, noise, eps), noise.per_node, law, seed)
 
         return graph.cached(name, make, version=(count, law, seed, sizes))
@@ -108,9 +117,28 @@ class Filters:
         """The number of scales of the frame."""
         return self.frame.n_scales
 
+    @cached_property
+    def probe_means(self) -> list[Any]:
+        """The means of each kept probe over the components."""
+        eps = self.probes.eps
+        members = ComponentMeans.cached(self.graph, eps)
+        return [members.means(one) for one in eps]
+
+    @cached_property
+    def spike_arrays(self) -> tuple[Any, Any, Any]:
+        """What the candidates for spikes need of the probes, once for each graph: local scales, weights, and what smoothers leave of the probes."""
+        probes = self.probes
+        eps = probes.eps[:, None]
+        variance = namespace(eps).ones(eps.shape[2:]) if self.per_node is None else self.per_node**2
+        return (
+            np.concatenate([np.sqrt(variance)[None], probes.spread]),
+            np.concatenate([variance[None], probes.left]),
+            np.concatenate([eps, eps - probes.smooth], axis=1),
+        )
+
     def draw_probes(self, count: int) -> np.ndarray:
-        """Return as many probes (count, n) as asked for, times sigma_i where the noise has a size per node; the first ones are those of `probes`."""
-        return _drawn(self.graph.n, count, self.law, self.seed, self.per_node, self.probes.eps)
+        """Return `count` probes (count, n), times sigma_i where the noise has a size per node. The first ones are those of `probes`."""
+        return _draw(self.graph.n, count, self.law, self.seed, self.per_node, self.probes.eps)
 
     def apply(self, signal: np.ndarray) -> Parts:
         """Return one signal (n,) through all filters."""
@@ -125,9 +153,12 @@ class Filters:
         return filtered(self.frame, self.coefficients[: self.n_scales], signals)
 
     def synthesize_each(self, bands: np.ndarray) -> np.ndarray:
-        """Replace each band by rho_j(L) of it, in place, and return the bands: (m, n_scales, n)."""
+        """Return rho_j(L) of each band, (m, n_scales, n), in the place of the bands on a processor."""
+        if on_device(bands):
+            _, layout = engine(self.frame, bands)
+            return gpu.forward_each(layout, self.coefficients[: self.n_scales], bands, self.frame.laplacian_scale)
         for j in range(self.n_scales):
-            band = namespace(bands).ascontiguousarray(bands[:, j])
+            band = np.ascontiguousarray(bands[:, j])
             bands[:, j] = filtered(self.frame, self.coefficients[j : j + 1], band)[:, 0]
         return bands
 
@@ -141,7 +172,8 @@ class Filters:
         return filtered(self.frame, coefficients[None], signals)[:, 0]
 
 
-def _drawn(n: int, count: int, law: Law, seed: int, per_node: np.ndarray | None, like: Any) -> np.ndarray:
+def _draw(n: int, count: int, law: Law, seed: int, per_node: np.ndarray | None, like: Any) -> np.ndarray:
+    """Return random probes (count, n), times `per_node` if that is given."""
     eps = probes(n, count, law=law, seed=seed, like=like)
     return eps if per_node is None else eps * per_node
 
@@ -164,21 +196,16 @@ def coefficients_of(frame: ChebyshevFrame, total_degree: float, n_linked: int) -
     return np.concatenate([frame.coefficients, rest])
 
 
-def _scale(frame: ChebyshevFrame) -> float:
-    """Return the factor of L in the argument of the polynomials, whose range is [-1, 1]."""
-    return 2 * frame.unit / frame.lambda_upper
-
-
 def filtered(frame: ChebyshevFrame, coefficients: np.ndarray, planes: np.ndarray) -> np.ndarray:
     """Return each polynomial of each signal: (m, n) -> (m, filters, n)."""
     kernels, layout = engine(frame, planes)
-    return kernels.forward(layout, coefficients, planes, _scale(frame))
+    return kernels.forward(layout, coefficients, planes, frame.laplacian_scale)
 
 
 def synthesized(frame: ChebyshevFrame, coefficients: np.ndarray, bands: np.ndarray) -> np.ndarray:
     """Return the sum of each polynomial of its band: (m, filters, n) -> (m, n)."""
     kernels, layout = engine(frame, bands)
-    return kernels.inverse(layout, coefficients, bands, _scale(frame))
+    return kernels.inverse(layout, coefficients, bands, frame.laplacian_scale)
 
 
 def n_kept_probes(n: int, count: int) -> int:
@@ -195,7 +222,7 @@ def _probe(frame: ChebyshevFrame, coefficients: np.ndarray, noise: Noise, eps: n
     sums, first = xp.empty((2 * len(few), n)), []
     for start in range(0, count, PROBES_AT_ONCE):
         group = eps[start : start + PROBES_AT_ONCE]
-        rows, group_moments = kernels.forward_with_moments(layout, few, group, _scale(frame), n_moments=len(moments))
+        rows, group_moments = kernels.forward_with_moments(layout, few, group, frame.laplacian_scale, n_moments=len(moments))
         moments += on_host(group_moments.sum(axis=0))
         if on_device(rows):
             _accumulate_on_device(group, rows, n_scales, 1 / count, start == 0, sums)

@@ -11,9 +11,10 @@ The energy E_b of y and the number N_b of eigenvalues in bins of the spectrum (`
 
     -2 log L(s) = sum_b N_b log(1 + s_b) + E_b / (1 + s_b),
 
-so whole families are searched without another product with the Laplacian. Each family has the filter h = s / (1 + s), the posterior
-mean of its process. The estimate is h(L) y with the mean of these filters in proportion to their likelihoods. The mean of each large component passes
-unchanged. Steep edges near 0 need polynomials of a high degree: the degree starts low and is raised as long as the filter asks for it.
+so whole families are searched without another product with the Laplacian. The posterior mean of a process is the signal through the filter
+h = s / (1 + s). The estimate is h(L) y, where h is the mean of the filters of the families, weighted by their likelihoods. The mean of each
+large component passes unchanged. Steep edges near 0 need polynomials of a high degree: the degree starts low and is raised while the
+polynomial is too inexact.
 
 Maximum likelihood finds the parameters of smooth signals under strong noise more exactly than SURE does. Whether the model holds is decided
 in `combination.py`: by the kurtosis of the wavelet coefficients, and by SURE.
@@ -31,56 +32,55 @@ from scipy import fft, special
 
 from hushgraph._arrays import on_device, on_host
 from hushgraph.estimators.let.columns import Candidates, Derivative
-from hushgraph.estimators.let.component_means import ComponentMeans
 from hushgraph.estimators.let.filters import Filters, filtered
 from hushgraph.estimators.let.observation import Observation
-from hushgraph.graphs import Graph
-from hushgraph.wavelets import SpectralBins, chebyshev_points, jackson_damping, spectral_moments
+from hushgraph.graphs import ComponentMeans, Graph
+from hushgraph.wavelets import ChebyshevFrame, SpectralBins, chebyshev_points, jackson_damping, spectral_moments
 
 DEGREES = (256, 1024, 4096)  # tried in this order
 LITTLE_WORK = 2**17  # nodes and stored edges, up to which the first degree is left out
 MOST_WORK = 2**32  # nodes and stored edges times a degree that is tried after the first
-HIGHEST_PER_ROOT = 32.0  # degree over the root of the number of nodes, at most: higher ones separate single eigenvalues
+MOST_DEGREE_PER_ROOT = 32.0  # degree over the root of the number of nodes: higher ones separate single eigenvalues
 PROBE_WORK = 2**21  # nodes and stored edges times the number of probes for traces
-LEAST_BINS = 24  # below the edge of a filter, or the degree is raised
-NEGLIGIBLE = 1e-5  # coefficients that are not computed
-UNRESOLVED = 0.02  # error of the polynomial at 0 that asks for a higher degree
-BINS_PER_FIT = 4  # bins of the spectrum that are put together for the search, away from 0
-STARTS = 4  # best points of the grid from which the search starts
-STEPS = 40  # of the search, at most
-CLOSE = 1e-4  # a gain of -2 log L that ends the search
-CHARGE = 1.0  # degrees of freedom that fitting one of the three parameters costs
-LOGS_OF_STEEPNESS = np.log([0.7, 1.5, 3.0, 8.0, 30.0])
-STEEPEST = 200.0  # largest q
-DECIMALS = 4  # of the logarithms of parameters; rounding errors of the signal, as in another unit, then change nothing
-CURVE_POINTS = 401  # of the response in the account of a result
+LEAST_BINS_BELOW_EDGE = 24  # with fewer bins below the edge of a filter the degree is raised
+LEAST_COEFFICIENT = 1e-5  # smaller coefficients at the high end of the polynomial are left out
+LARGEST_ERROR = 0.02  # of the polynomial; with a larger one the degree is raised
+MERGED_BINS = 4  # bins of the spectrum that are put together for the search, away from 0
+N_STARTS = 4  # points of the grid, the best ones, from which the search starts
+MOST_STEPS = 40  # of the search
+LEAST_GAIN = 1e-4  # of -2 log L in a step; with less the search ends
+PARAMETER_FREEDOM = 1.0  # degrees of freedom that fitting one of the three parameters costs
+LOGS_OF_STEEPNESS = np.log([0.7, 1.5, 3.0, 8.0, 30.0])  # of the grid
+LARGEST_STEEPNESS = 200.0
+DECIMALS = 4  # of the logarithms of parameters, so that rounding errors, as in another unit of the signal, change nothing
+CURVE_POINTS = 401  # of the response in the details of a result
 
 
 # ---- families of spectra -----------------------------------------------------------------------------------------------
 
 
-def _band(log_x: np.ndarray, place: np.ndarray, q: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    apart = q * (log_x - place)
-    share = special.expit(apart)
-    return -np.logaddexp(0.0, apart), q * share, -apart * share
+def _band_spectrum(log_x: np.ndarray, log_t: np.ndarray, q: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    log_power = q * (log_x - log_t)
+    share = special.expit(log_power)
+    return -np.logaddexp(0.0, log_power), q * share, -log_power * share
 
 
-def _matern(log_x: np.ndarray, place: np.ndarray, q: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    bend = q * np.logaddexp(0.0, log_x - place)
-    return -bend, q * special.expit(log_x - place), -bend
+def _matern_spectrum(log_x: np.ndarray, log_t: np.ndarray, q: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    log_power = q * np.logaddexp(0.0, log_x - log_t)
+    return -log_power, q * special.expit(log_x - log_t), -log_power
 
 
-def _exponential(log_x: np.ndarray, place: np.ndarray, q: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    apart = np.minimum(q * (log_x - place), 200.0)
-    decay = np.exp(apart)
-    return -decay, q * decay, -apart * decay
+def _exponential_spectrum(log_x: np.ndarray, log_t: np.ndarray, q: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    log_power = np.minimum(q * (log_x - log_t), 200.0)
+    power = np.exp(log_power)
+    return -power, q * power, -log_power * power
 
 
-# log (s / a) and its derivatives by log t and by log q
+# functions of log x, log t and q that return log (s / a) and its derivatives by log t and by log q
 FAMILIES: dict[str, Callable[[np.ndarray, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray, np.ndarray]]] = {
-    "band": _band,
-    "matern": _matern,
-    "exponential": _exponential,
+    "band": _band_spectrum,
+    "matern": _matern_spectrum,
+    "exponential": _exponential_spectrum,
 }
 
 
@@ -94,7 +94,7 @@ class Energies(NamedTuple):
 
 @dataclass(frozen=True)
 class FittedSpectrum:
-    """A spectrum of one family: logarithms of level, place and steepness, and -2 log L."""
+    """A spectrum of one family: the logarithms of level a, place t and steepness q, and -2 log L."""
 
     family: str
     parameters: np.ndarray
@@ -108,50 +108,45 @@ class FittedSpectrum:
 
 @dataclass(frozen=True)
 class FittedFilter:
-    """The mean of the filters of the families, in proportion to their likelihoods."""
+    """The mean of the filters of the families, weighted by their likelihoods."""
 
     spectra: tuple[FittedSpectrum, ...]
 
     @property
     def shares(self) -> np.ndarray:
-        """The part of each family."""
-        deviance = np.array([one.deviance for one in self.spectra])
+        """The weight of each family in the mean."""
+        deviance = np.array([spectrum.deviance for spectrum in self.spectra])
         likelihood = np.exp((deviance.min() - deviance) / 2)
         return likelihood / likelihood.sum()
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
         """Return h at eigenvalues x."""
-        return self.shares @ np.stack([one.filter(x) for one in self.spectra])
+        return self.shares @ np.stack([spectrum.filter(x) for spectrum in self.spectra])
 
 
 def fit_spectra(energies: Energies) -> FittedFilter:
     """Return the spectra of largest likelihood, one of each family."""
-    return FittedFilter(tuple(_fit(name, energies) for name in FAMILIES))
+    return FittedFilter(tuple(_fit_spectrum(name, energies) for name in FAMILIES))
 
 
 class _Likelihood:
     """-2 log L of spectra of one family, as a function of the logarithms of level, place and steepness (k, 3)."""
 
     def __init__(self, family: str, energies: Energies) -> None:
-        self.family, self.log_x, self.energy, self.count = (
-            FAMILIES[family],
-            np.log(energies.x),
-            energies.energy,
-            energies.n_eigenvalues,
-        )
-        lowest, highest = self.log_x[0], self.log_x[-1]
-        self.least = np.array([-30.0, lowest - 3, np.log(0.3)])
-        self.most = np.array([80.0, highest + 3, np.log(STEEPEST)])
+        self.family, self.log_x = FAMILIES[family], np.log(energies.x)
+        self.energy, self.count = energies.energy, energies.n_eigenvalues
+        self.least = np.array([-30.0, self.log_x[0] - 3, np.log(0.3)])
+        self.most = np.array([80.0, self.log_x[-1] + 3, np.log(LARGEST_STEEPNESS)])
 
     def starts(self) -> np.ndarray:
-        """Return the best points of a grid over places and steepness, with the level that the energy above the noise gives."""
+        """Return the best points of a grid over place and steepness; the level is that of the energy that the noise does not explain."""
         grid = product(np.arange(self.log_x[0], self.log_x[-1] + 1, 0.7), LOGS_OF_STEEPNESS)
         places, logs = np.array(list(grid)).T[:, :, None]
         shapes = np.exp(self.family(self.log_x, places, np.exp(logs))[0])
         signal = max(float(np.sum(self.energy - self.count)), 1.0)
         level = np.log(signal / np.maximum(shapes @ self.count, 1e-6))
         points = np.clip(np.column_stack([level, places, logs]), self.least, self.most)
-        return points[np.argsort(self.deviance(points), kind="stable")[:STARTS]]
+        return points[np.argsort(self.deviance(points), kind="stable")[:N_STARTS]]
 
     def parts(self, p: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Return log(1 + s) (k, bins), s / (1 + s), and the derivatives of log s by log t and by log q."""
@@ -176,19 +171,19 @@ class _Likelihood:
         return np.clip(p - np.clip(step, -3.0, 3.0), self.least, self.most)
 
 
-def _fit(name: str, energies: Energies) -> FittedSpectrum:
-    """Return the spectrum of a family with the largest likelihood: Fisher's scoring from the best points of a grid, all side by side."""
+def _fit_spectrum(name: str, energies: Energies) -> FittedSpectrum:
+    """Return the spectrum of a family with the largest likelihood: Fisher's scoring from the best points of a grid, all at once."""
     likelihood = _Likelihood(name, energies)
     p = likelihood.starts()
     value, damping = likelihood.deviance(p), np.full(len(p), 1e-2)
-    for _ in range(STEPS):
+    for _ in range(MOST_STEPS):
         trial = likelihood.step(p, damping)
         trial_value = likelihood.deviance(trial)
-        better = trial_value < value
-        gain = np.where(better, value - trial_value, 0.0)
-        p, value = np.where(better[:, None], trial, p), np.where(better, trial_value, value)
-        damping = np.where(better, damping / 4, damping * 4)
-        if np.all((gain < CLOSE) & (better | (damping > 1e4))):
+        is_better = trial_value < value
+        gain = np.where(is_better, value - trial_value, 0.0)
+        p, value = np.where(is_better[:, None], trial, p), np.where(is_better, trial_value, value)
+        damping = np.where(is_better, damping / 4, damping * 4)
+        if np.all((gain < LEAST_GAIN) & (is_better | (damping > 1e4))):
             break
     best = np.round(p[np.argmin(value)], DECIMALS)
     return FittedSpectrum(name, best, float(likelihood.deviance(best[None])[0]))
@@ -199,7 +194,7 @@ def _fit(name: str, energies: Energies) -> FittedSpectrum:
 
 @dataclass(frozen=True, eq=False)
 class GraphSpectrum:
-    """Bins of the spectrum of a graph, the moments of its probes, and the variance of the noise in each bin in units of `noise.variance`."""
+    """Bins of the spectrum of a graph, the mean moments of its probes, and the energy of the noise in each bin over `noise.variance`."""
 
     bins: SpectralBins
     moments: np.ndarray
@@ -212,19 +207,23 @@ class GraphSpectrum:
 
         def make() -> GraphSpectrum:
             eps = filters.draw_probes(n_trace_probes(_work(graph)))
-            rest = ComponentMeans.cached(graph, eps).removed(eps)
-            moments = spectral_moments(frame, rest, degree).mean(axis=0)
-            bins = SpectralBins.of(degree, frame.lambda_upper)
-            return cls(bins, moments, bins.energies(moments[None])[0])
+            centered = ComponentMeans.cached(graph, eps).without_means(eps)
+            return cls.of_moments(spectral_moments(frame, centered, degree), degree, frame.lambda_upper)
 
         kind = "" if filters.per_node is None else " per node"
         sizes = None if filters.per_node is None else on_host(filters.per_node).tobytes()
         name = f"spectrum {degree}{kind}{' on device' * on_device(filters.probes.eps)}"
         return graph.cached(name, make, version=(filters.law, filters.seed, sizes))
 
+    @classmethod
+    def of_moments(cls, moments: np.ndarray, degree: int, upper: float) -> GraphSpectrum:
+        """Return the spectrum from the moments of each probe, (probes, 2 degree + 1)."""
+        mean, bins = moments.mean(axis=0), SpectralBins.of(degree, upper)
+        return cls(bins, mean, bins.energies(mean[None])[0])
+
 
 def n_trace_probes(work: int) -> int:
-    """Return the number of probes for traces on a graph with as many nodes and stored edges: 2 to 64.
+    """Return the number of probes for traces, 2 to 64, given the number of nodes and stored edges.
 
     >>> [n_trace_probes(work) for work in (1_000, 363_000, 4_000_000)]
     [64, 5, 2]
@@ -237,42 +236,81 @@ def _work(graph: Graph) -> int:
     return graph.n + graph.adjacency.nnz
 
 
-def fit_filter(observation: Observation, rest: Any) -> tuple[FittedFilter, np.ndarray, GraphSpectrum, Energies]:
-    """Return the filter of a signal less its means, the coefficients of its polynomial, the spectrum of the graph and that of the signal.
+class FilterFit(NamedTuple):
+    """A filter, the coefficients of its polynomial, the spectrum of the graph, and that of the signal."""
 
-    The degree is raised while the coefficients that it leaves out are too large. At the highest degree allowed they are damped.
+    fitted: FittedFilter
+    coefficients: np.ndarray
+    spectrum: GraphSpectrum
+    energies: Energies
+
+
+def begin_filter(observation: Observation) -> None:
+    """Let a GPU compute what the fit of a filter begins with. The host can fit the filter while the GPU has other work."""
+    observation.moments(_degrees(observation)[0])
+
+
+def fit_filter(observation: Observation) -> FilterFit:
+    """Return the filter of a signal less its means."""
+
+    def spectra(degree: int) -> tuple[np.ndarray, GraphSpectrum]:
+        spectrum = GraphSpectrum.of(observation.filters, degree)
+        return observation.moments(degree).get(), spectrum
+
+    noise = observation.noise
+    return fit_by_moments(spectra, _degrees(observation), noise.variance, noise.mean(observation.graph.n))
+
+
+def _degrees(observation: Observation) -> list[int]:
+    """Return the degrees that are tried on the graph of a signal."""
+    return filter_degrees(observation.graph.n, _work(observation.graph))
+
+
+def filter_degrees(n: int, work: int) -> list[int]:
+    """Return the degrees that are tried on a graph of n nodes, in this order; `work` is the number of nodes and stored edges.
+
+    >>> filter_degrees(1_000, 4_000), filter_degrees(200_000, 1_000_000), filter_degrees(10**7, 4 * 10**7)
+    ([1024], [256, 1024, 4096], [256])
     """
-    filters, n = observation.filters, observation.graph.n
-    typical = observation.noise.mean(n)
-    highest = min(MOST_WORK / _work(observation.graph), HIGHEST_PER_ROOT * n**0.5)
-    first, *others = DEGREES[_work(observation.graph) <= LITTLE_WORK :]
-    degrees = [first, *(degree for degree in others if degree <= highest)]
+    first, *others = DEGREES[work <= LITTLE_WORK :]
+    highest = min(MOST_WORK / work, MOST_DEGREE_PER_ROOT * n**0.5)
+    return [first, *(degree for degree in others if degree <= highest)]
+
+
+def fit_by_moments(
+    spectra: Callable[[int], tuple[np.ndarray, GraphSpectrum]], degrees: list[int], variance: float, typical: float
+) -> FilterFit:
+    """Return the filter of a signal from the moments (1, 2 degree + 1) of the signal and the spectrum that `spectra` returns for a degree.
+
+    `typical` is the mean variance of the noise, and `variance` the unit of the traces. The degree is raised while the coefficients that
+    it leaves out are too large. If they still are at the highest degree, the others are damped.
+    """
     for degree in degrees:
-        spectrum = GraphSpectrum.of(filters, degree)
-        energy = spectrum.bins.energies(spectral_moments(filters.frame, rest, degree))[0]
-        energies = _joined(spectrum.bins, energy / typical, spectrum.variance * observation.noise.variance / typical)
+        moments, spectrum = spectra(degree)
+        energy = spectrum.bins.energies(moments)[0]
+        energies = _merged_energies(spectrum.bins, energy / typical, spectrum.variance * variance / typical)
         fitted = fit_spectra(energies)
         points = chebyshev_points(4 * degree, upper=spectrum.bins.upper)
         coefficients = fft.dct(fitted(points), type=2) / len(points)
         coefficients[0] /= 2
-        is_resolved = np.abs(coefficients[degree + 1 :]).sum() < UNRESOLVED
-        if is_resolved and _edge(fitted, spectrum.bins) >= LEAST_BINS:
+        is_resolved = np.abs(coefficients[degree + 1 :]).sum() < LARGEST_ERROR
+        if is_resolved and _bins_below_edge(fitted, spectrum.bins) >= LEAST_BINS_BELOW_EDGE:
             break
     coefficients = coefficients[: degree + 1] if is_resolved else coefficients[: degree + 1] * jackson_damping(degree)
-    matters = np.flatnonzero(np.abs(coefficients) > NEGLIGIBLE)
-    return fitted, coefficients[: matters[-1] + 1 if len(matters) else 1], spectrum, energies
+    large = np.flatnonzero(np.abs(coefficients) > LEAST_COEFFICIENT)
+    return FilterFit(fitted, coefficients[: large[-1] + 1 if len(large) else 1], spectrum, energies)
 
 
-def _edge(fitted: FittedFilter, bins: SpectralBins) -> float:
-    """Return where the filter falls below 1/2, in narrow bins from 0; a signal in few of them is not resolved."""
-    below = np.flatnonzero(fitted(bins.x) < 0.5)
-    return float(bins.ends[below[0]]) / 2 if len(below) else np.inf
+def _bins_below_edge(fitted: FittedFilter, bins: SpectralBins) -> float:
+    """Return how many bins of the least width lie between 0 and the edge, where the filter falls below 1/2."""
+    is_low = np.flatnonzero(fitted(bins.x) < 0.5)
+    return float(bins.ends[is_low[0]]) / 2 if len(is_low) else np.inf
 
 
-def _joined(bins: SpectralBins, energy: np.ndarray, count: np.ndarray) -> Energies:
+def _merged_energies(bins: SpectralBins, energy: np.ndarray, count: np.ndarray) -> Energies:
     """Return the energies in fewer bins: away from 0 several are put together."""
-    first = len(bins.x) // BINS_PER_FIT
-    starts = np.concatenate([np.arange(first), np.arange(first, len(bins.x), BINS_PER_FIT)])
+    n_single = len(bins.x) // MERGED_BINS
+    starts = np.concatenate([np.arange(n_single), np.arange(n_single, len(bins.x), MERGED_BINS)])
     sizes = np.diff(np.append(starts, len(bins.x)))
     return Energies(np.add.reduceat(bins.x, starts) / sizes, np.add.reduceat(energy, starts), np.add.reduceat(count, starts))
 
@@ -294,44 +332,44 @@ class Filtered(Candidates):
         """Return the signal through the filter that is fitted to it."""
         filters, y = observation.filters, observation.y
         means = ComponentMeans.cached(observation.graph, y)
-        fitted, coefficients, spectrum, energies = fit_filter(observation, means.removed(y[None]))
-        freedom_of_means = means.means(observation.node_variance)[means.sizes > 0].sum()
+        fitted, coefficients, spectrum, energies = fit_filter(observation)
+        freedom_of_means = observation.mean_variances(means)[means.sizes > 0].sum()
         divergence = np.array([coefficients @ spectrum.moments[: len(coefficients)] + freedom_of_means])
-        values = _applied(filters, coefficients, y[None])
-        return cls(("filter",), values, divergence, fitted, coefficients, filters, energies, tuned=3 * CHARGE)
+        values = _filter_signals(filters, coefficients, y[None])
+        return cls(("filter",), values, divergence, fitted, coefficients, filters, energies, tuned=3 * PARAMETER_FREEDOM)
 
-    def applied(self, rows: Any) -> Any:
+    def filter_signals(self, rows: Any) -> Any:
         """Return signals (m, n) through this filter: the means of the components, and h(L) of the rest."""
-        return _applied(self.filters, self.coefficients, rows)
+        return _filter_signals(self.filters, self.coefficients, rows)
 
     def add_jvp(self, weights: np.ndarray, derivative: Derivative) -> None:
         """Add the probes through the filter."""
-        derivative.nodes = derivative.nodes + weights[0] * self.applied(self.filters.probes.eps)
+        derivative.nodes = derivative.nodes + weights[0] * self.filter_signals(self.filters.probes.eps)
 
     def description(self) -> dict[str, Any]:
-        """Return the filter for people to read and to plot, with eigenvalues in the unit of the graph's Laplacian."""
-        unit, upper = self.filters.frame.unit, self.filters.frame.lambda_upper
-        x = upper * np.linspace(0.0, 1.0, CURVE_POINTS) ** 2
-        families = {
-            one.family: {"share": float(share), "level": level, "place": place / unit, "steepness": steepness}
-            for one, share in zip(self.fitted.spectra, self.fitted.shares, strict=True)
-            for level, place, steepness in [np.exp(one.parameters).tolist()]
-        }
-        return {
-            "families": families,
-            "eigenvalues": x / unit,
-            "response": self.fitted(x),
-            "degree": len(self.coefficients) - 1,
-            "degrees_of_freedom": float(self.divergence[0]),
-            "energies": {
-                "eigenvalues": self.energies.x / unit,
-                "energy": self.energies.energy,
-                "n_eigenvalues": self.energies.n_eigenvalues,
-            },
-        }
+        """Return the filter for people to read and to plot."""
+        return described(self.fitted, self.energies, len(self.coefficients) - 1, float(self.divergence[0]), self.filters.frame)
 
 
-def _applied(filters: Filters, coefficients: np.ndarray, rows: Any) -> Any:
-    """Return signals (m, n): the means of the components, and a polynomial of the rest."""
-    rest = ComponentMeans.cached(filters.graph, rows).removed(rows)
-    return filtered(filters.frame, coefficients[None], rest)[:, 0] + (rows - rest)
+def described(fitted: FittedFilter, energies: Energies, degree: int, freedom: float, frame: ChebyshevFrame) -> dict[str, Any]:
+    """Return a filter for people to read and to plot, with eigenvalues in the unit of the graph's Laplacian."""
+    unit, x = frame.unit, frame.lambda_upper * np.linspace(0.0, 1.0, CURVE_POINTS) ** 2
+    families = {
+        one.family: {"share": float(share), "level": level, "place": place / unit, "steepness": steepness}
+        for one, share in zip(fitted.spectra, fitted.shares, strict=True)
+        for level, place, steepness in [np.exp(one.parameters).tolist()]
+    }
+    return {
+        "families": families,
+        "eigenvalues": x / unit,
+        "response": fitted(x),
+        "degree": degree,
+        "degrees_of_freedom": freedom,
+        "energies": {"eigenvalues": energies.x / unit, "energy": energies.energy, "n_eigenvalues": energies.n_eigenvalues},
+    }
+
+
+def _filter_signals(filters: Filters, coefficients: np.ndarray, rows: Any) -> Any:
+    """Return the means of signals (m, n) over the components, plus a polynomial of L times the rest."""
+    centered = ComponentMeans.cached(filters.graph, rows).without_means(rows)
+    return filtered(filters.frame, coefficients[None], centered)[:, 0] + (rows - centered)

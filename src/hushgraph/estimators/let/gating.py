@@ -10,6 +10,7 @@ whose last two terms, a few degrees of freedom among n, are means over the kept 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -17,12 +18,13 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
-from hushgraph._arrays import namespace, on_device, placed_like
-from hushgraph.core import BLOCK, _loops, along_rows, block_dots, block_sum, block_sum_of, blocks, gpu
+from hushgraph._arrays import namespace, on_device
+from hushgraph.core import BLOCK, _loops, along_rows, block_dots, block_sum, block_sum_of, blocks, gpu, rowwise_dots, rowwise_sums
 from hushgraph.estimators.let.filters import PILOT_SMOOTHER
 from hushgraph.estimators.let.observation import Observation
 
 STEEPNESS = 2.0  # of the gate
+PER_BLOCK = 2048  # nodes whose terms a block of a GPU sums, as in `gates.cu`
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,18 +42,28 @@ class Gate:
     def of(cls, observation: Observation) -> Gate:
         """Return the gate of an observed signal."""
         p, n = observation.parts.smooth[PILOT_SMOOTHER], observation.graph.n
+        if on_device(p):
+            return cls._on_device(p, observation.filters.probes.smooth[:, PILOT_SMOOTHER])
         mean = float(block_sum(p)) / n
         deviation = p - mean
         gate, z, slope = gate_opening(p, mean, float(np.sqrt(block_dots(deviation[None], deviation[None])[0] / n)))
-        smooth = namespace(p).ascontiguousarray(observation.filters.probes.smooth[:, PILOT_SMOOTHER])
+        smooth = np.ascontiguousarray(observation.filters.probes.smooth[:, PILOT_SMOOTHER])
         shift = block_sum(smooth.T) / n
         return cls(gate, z, slope, smooth, shift, block_dots(smooth, np.broadcast_to(z, smooth.shape)) / n)
+
+    @classmethod
+    def _on_device(cls, p: Any, smooth: Any) -> Gate:
+        """Return the gate of a pilot; the host does not wait for its mean and spread."""
+        n, smooth = len(p), namespace(p).ascontiguousarray(smooth)
+        mean = rowwise_sums(p[None]) / n
+        deviation = (p - mean)[None]
+        gate, z, slope = _opening_on_device(p, mean, np.sqrt(rowwise_dots(deviation, deviation) / n))
+        return cls(gate, z, slope, smooth, rowwise_sums(smooth) / n, rowwise_dots(smooth, np.broadcast_to(z, smooth.shape)) / n)
 
     def moves(self, cross: np.ndarray, rho: np.ndarray) -> np.ndarray:
         """Return the factor of h_t in the divergence: (n_scales, n)."""
         if on_device(cross):
-            weights = placed_like(self.shift, cross)[:, None] + placed_like(self.stretch, cross)[:, None] * self.z
-            return self.slope * (cross - np.mean(weights[:, None] * rho, axis=0))
+            return _moves_on_device(self, cross, rho)
         out = np.empty(cross.shape)
         _loops.gate_moves(along_rows(cross), along_rows(rho), self.z, self.slope, self.shift, self.stretch, out)
         return out
@@ -66,7 +78,7 @@ def gate_opening(p: Any, mean: float, spread: float) -> tuple[Any, Any, Any]:
     """Return the opening of the gate, z, and the derivative of the opening by p, which is 0 if the pilot has no spread."""
     z = p - mean
     z *= inverse_spread(mean, spread)
-    gate = 1 / (1 + np.exp(-STEEPNESS * z)) if on_device(z) else expit(STEEPNESS * z)
+    gate = expit(STEEPNESS * z)
     return gate, z, STEEPNESS / spread * gate * (1 - gate) if inverse_spread(mean, spread) else np.zeros_like(z)
 
 
@@ -105,45 +117,60 @@ def add_shrunken_derivative(
 
 def _shrunken_on_device(w: Any, scale: Any, thresholds: Any, weights: Any, gate: Gate | None, moves: Any) -> Any:
     """Return `shrunken` on the GPU of the arrays."""
-    xp, opening, moves = namespace(w), 1.0 if gate is None else gate.open, 0.0 if moves is None else moves
-    values, terms, divergence = xp.empty((len(thresholds), *w.shape)), xp.empty_like(w), []
-    for t, out in zip(thresholds, values, strict=True):
-        _gated_kernel()(w, t, scale, weights, opening, moves, out, terms)
-        divergence.append(block_sum(terms.T))
-    return values, np.stack(divergence)
+    xp, (k, n) = namespace(w), w.shape
+    values, parts = xp.empty((len(thresholds), k, n)), xp.empty((len(thresholds) * k, max(-(-n // PER_BLOCK), 1)))
+    opening, size = None if gate is None else gate.open, (np.int64(n), np.int32(len(thresholds)))
+    arguments = (xp.asarray(thresholds), *_with_strides(w, scale, weights), opening, moves, values, parts)
+    gpu.compiled("gates.cu", "shrink_rows")((parts.shape[1], k), (256,), (*size, *arguments))
+    return values, gpu.dots(parts).reshape(len(thresholds), k)
+
+
+def _moves_on_device(gate: Gate, cross: Any, rho: Any) -> Any:
+    """Return `Gate.moves` on the GPU of the arrays."""
+    xp, (k, n) = namespace(cross), cross.shape
+    out, rho = xp.empty((k, n)), xp.ascontiguousarray(rho)
+    arguments = (*_with_strides(cross), rho, gate.z, gate.slope, gate.shift, gate.stretch, out)
+    gpu.compiled("gates.cu", "gate_moves")((-(-n // 256), k), (256,), (np.int64(n), np.int32(len(rho)), *arguments))
+    return out
 
 
 def _add_shrunken_derivative_on_device(w: Any, scale: Any, thresholds: Any, a: Any, rows: Any, out: Any, gate: Gate | None) -> None:
     """Add what `add_shrunken_derivative` adds, on the GPU of the arrays."""
-    shares, values, slopes = placed_like(a, w), np.zeros_like(w), np.zeros_like(w)
-    for t, share in zip(thresholds, shares, strict=True):
-        _sum_kernel()(w, t, scale, share[:, None], values, slopes)
-    for p in range(len(rows)):
-        derivative = slopes * rows[p]
-        if gate is not None:
-            change = gate.slope * (gate.smooth[p] - float(gate.shift[p]) - float(gate.stretch[p]) * gate.z)
-            derivative = gate.open * derivative + change * values
-        out[p] += derivative if out.shape[1] == len(w) else derivative.sum(axis=0)
+    xp, (k, n), is_summed = namespace(w), w.shape, out.shape[1] != len(w)
+    parts: tuple[Any, ...] = () if gate is None else (gate.open, gate.z, gate.slope, gate.smooth, gate.shift, gate.stretch)
+    struct = np.zeros(1, dtype=[(f"array{q}", np.uint64) for q in range(6)])
+    if parts:
+        struct[0] = tuple(part.data.ptr for part in parts)
+    rows, shares = xp.ascontiguousarray(rows), xp.asarray(np.ascontiguousarray(a))
+    gpu.compiled("gates.cu", "add_moved")(
+        (-(-n // 256), 1 if is_summed else k), (256,),
+        (
+            np.int64(n), np.int32(k), np.int32(len(thresholds)), xp.asarray(thresholds), shares, *_with_strides(w, scale), np.int32(len(rows)),
+            rows, struct, np.bool_(is_summed), out, np.int64(out.strides[0] // out.itemsize),
+        ),
+    )  # fmt: skip
 
 
-_SHRINK = """
-        double limit = t * scale, size = abs(x), alive = size > limit || limit == 0 ? 1 : 0;
-        double r = limit > 0 && size > limit ? limit / size : 0;
-        double h = alive * (x * (1 - r * r)), slope = alive * (1 + r * r);
-"""
+def _with_strides(*arrays: Any) -> Iterator[Any]:
+    """Yield each array of float64 rows and the number of values from one row to the next."""
+    for array in arrays:
+        yield array
+        yield np.int64(array.strides[0] // array.itemsize)
+
+
+def _opening_on_device(p: Any, mean: Any, spread: Any) -> tuple[Any, Any, Any]:
+    """Return `gate_opening`; mean and spread are on the GPU of p, too."""
+    return _opening_kernel()(p, mean, spread)
 
 
 @cache
-def _gated_kernel() -> Any:
-    """Return the kernel of the values and the terms of their divergence, as `shrink_rows` on the CPU."""
-    code = _SHRINK + "value = opening * h; terms = weight * opening * slope + moves * h;"
-    kinds = "float64 x, float64 t, float64 scale, float64 weight, float64 opening, float64 moves"
-    return gpu.cupy().ElementwiseKernel(kinds, "float64 value, float64 terms", code, "gated", options=gpu.OPTIONS)
-
-
-@cache
-def _sum_kernel() -> Any:
-    """Return the kernel that adds a share of h and of its slope."""
-    code = _SHRINK + "values += share * h; slopes += share * slope;"
-    kinds = "float64 x, float64 t, float64 scale, float64 share"
-    return gpu.cupy().ElementwiseKernel(kinds, "float64 values, float64 slopes", code, "add_shrunken", options=gpu.OPTIONS)
+def _opening_kernel() -> Any:
+    """Return the kernel of `gate_opening`."""
+    code = f"""
+        double inverse = spread > 1e-9 * abs(mean) ? 1 / spread : 0;
+        z = (p - mean) * inverse;
+        opening = 1 / (1 + exp(-{STEEPNESS} * z));
+        slope = inverse > 0 ? {STEEPNESS} / spread * opening * (1 - opening) : 0;
+    """
+    kinds = "float64 p, float64 mean, float64 spread", "float64 opening, float64 z, float64 slope"
+    return gpu.cupy().ElementwiseKernel(*kinds, code, "gate_opening", options=gpu.OPTIONS)

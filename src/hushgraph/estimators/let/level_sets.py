@@ -1,14 +1,14 @@
 """Signals with few levels: posterior means of a Potts field, whose levels are estimated from the signal.
 
-Each node has one of K levels mu_k, and two neighbors i, j with different levels have the factor exp(-COUPLING w_ij / sqrt(d_i d_j)), with the
-degrees d. Belief propagation (sum-product) passes messages along all edges at once; the belief b_k(i) is the probability that node i has
-level k, and the estimate is sum_k b_k mu_k, the posterior mean. After some passes each level becomes the mean of y in the shares b_k,
-and the passes go on (expectation-maximization). The first levels come from a total variation: means of y over its large pieces, in K
-clusters.
+Each node has one of K levels mu_k. A pair of neighbors i, j with different levels multiplies the prior probability by
+exp(-COUPLING w_ij / sqrt(d_i d_j)), with the degrees d. Belief propagation (sum-product) passes messages along all edges at once; the
+belief b_k(i) is the probability that node i has level k, and the estimate is sum_k b_k mu_k, the posterior mean. After some passes each
+level becomes the mean of y with the weights b_k, and the passes go on (expectation-maximization). The first levels come from a total
+variation: means of y over its large pieces, in K clusters.
 
 The number of pieces or levels is no divergence for such an estimate, because borders and levels follow the noise, and neither is its
 derivative at y, which is close to 0 at most signals and huge at a few, where a patch appears. The divergence is that of the estimate
-averaged over a little more noise: (F(y + STEP sigma eps) - F(y)) / (STEP sigma) along the probes eps.
+averaged over a little more noise: (F(y + step sigma eps) - F(y)) / (step sigma) along the probes eps, with DIFFERENCE_STEP as the step.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from hushgraph.estimators.let.observation import Observation
 N_LEVELS = (2, 3, 4, 5, 6, 8, 12)  # numbers that `pass_messages` is compiled for
 COUPLING = 7.0
 FIRST_PASSES, PASSES, ROUNDS = 6, 4, 3  # passes with the first levels; then passes before each of so many updates of the levels
-STEP = 0.3  # of the finite differences, in noise levels
-LANES = 4  # signals that are computed at a time
+DIFFERENCE_STEP = 0.3  # of the finite differences, in noise levels
+SIGNALS_AT_ONCE = 4  # signals that `pass_messages` takes at a time, or a single one
 LEAST_PIECE = 8  # nodes of a piece from which levels are taken
-MOST_STEPS = 50  # of the clustering of pieces
-SLACK = 40.0  # noise variances by which the risk may be above that of total variation and heat; the combination decides in the end
-AGREEMENT = 3.5  # mean square of the distance of pieces from the nearest level, in its standard errors, up to which they agree
+MOST_CLUSTER_STEPS = 50  # of the clustering of pieces
+LARGEST_EXCESS = 40.0  # noise variances by which the risk may be above that of total variation and heat; SURE-LET decides later
+LARGEST_MISFIT = 3.5  # mean squared distance of pieces from the nearest level, in squared standard errors, where levels fit
 MOST_FAILURES = 2  # numbers of levels that are tried without success
-MARGIN, NODE_MARGIN = 10.0, 0.005  # noise variances by which a further level must lower the risk: in all, or for each node
-MOST_MESSAGES = 2**26  # numbers that messages of all arcs and levels may take; graphs with many edges have fewer levels, or none
-CHOICE = 4.0  # degrees of freedom that the choice of the number of levels costs
+LEAST_GAIN, LEAST_NODE_GAIN = 10.0, 0.005  # noise variances by which more levels must lower the risk: in all, or for each node
+MOST_MESSAGES = 2**26  # numbers in the messages of all arcs and levels; graphs with many edges have fewer levels, or none
+CHOICE_FREEDOM = 4.0  # degrees of freedom that the choice of the number of levels costs
 LEAST_SHARE = 1e-12  # of all nodes, below which a level keeps its value
 LEAST_FACTOR = 1e-12  # of two neighbors with different levels
 
@@ -44,41 +44,41 @@ class PottsField:
 
     def __init__(self, observation: Observation) -> None:
         graph = observation.graph
-        self.arcs = graph.cached("arcs", lambda: Arcs.of(graph))
+        self.arcs = Arcs.cached(graph)
         root = np.sqrt(graph.degrees)
         coupling = graph.adjacency.data / (np.repeat(root, np.diff(self.arcs.indptr)) * root[self.arcs.indices])
-        self.apart = np.maximum(np.exp(-COUPLING * coupling), LEAST_FACTOR)
+        self.factors = np.maximum(np.exp(-COUPLING * coupling), LEAST_FACTOR)
         self.precision = 1 / observation.noise.weigh(np.ones_like(observation.y))
         self.total = float(block_sum(self.precision))
 
     def estimates(self, signals: np.ndarray, levels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the posterior means and variances of signals (m, n), each (m, n), from these first levels on."""
-        whole = len(signals) - len(signals) % LANES
-        groups = [signals[k : k + LANES] for k in range(0, whole, LANES)] + [one[None] for one in signals[whole:]]
-        parts = [self._lanes(np.ascontiguousarray(group.T), levels) for group in groups]
-        mean, variance = (np.concatenate(some) for some in zip(*parts, strict=True))
+        """Return the posterior means and variances of signals (m, n), each (m, n). The levels that are estimated start at `levels`."""
+        end = len(signals) - len(signals) % SIGNALS_AT_ONCE  # of the full groups
+        groups = [signals[k : k + SIGNALS_AT_ONCE] for k in range(0, end, SIGNALS_AT_ONCE)] + [y[None] for y in signals[end:]]
+        parts = [self._group_estimates(np.ascontiguousarray(group.T), levels) for group in groups]
+        mean, variance = (np.concatenate(rows) for rows in zip(*parts, strict=True))
         return mean, variance
 
-    def _lanes(self, y: np.ndarray, first: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the posterior means and variances of 1 or LANES signals (n, m)."""
-        levels = np.repeat(first[:, None], y.shape[1], axis=1)
+    def _group_estimates(self, y: np.ndarray, first_levels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the posterior means and variances of 1 or SIGNALS_AT_ONCE signals (n, m)."""
+        levels = np.repeat(first_levels[:, None], y.shape[1], axis=1)
         messages, sent = (np.ones((len(self.arcs.indices), *levels.shape)) for _ in range(2))
         evidence, beliefs = (np.empty((len(y), *levels.shape)) for _ in range(2))
         for n_passes in (FIRST_PASSES, *[PASSES] * ROUNDS):
             _loops.put_exponents(y, levels, self.precision, evidence)
             np.exp(evidence, out=evidence)
             for _ in range(n_passes):
-                _loops.pass_messages(self.arcs.indptr, self.arcs.back, self.apart, evidence, messages, beliefs, sent)
+                _loops.pass_messages(self.arcs.indptr, self.arcs.back, self.factors, evidence, messages, beliefs, sent)
                 messages, sent = sent, messages
             mass, total = _loops.sum_by_label(y, self.precision, beliefs)
-            tiny = LEAST_SHARE * self.total  # a level that no node has stays
-            levels = (total + tiny * levels) / (mass + tiny)
+            least = LEAST_SHARE * self.total  # a level that no node has keeps its value
+            levels = (total + least * levels) / (mass + least)
         mean = np.einsum("ikm,km->mi", beliefs, levels)
         return mean, np.einsum("ikm,km->mi", beliefs, levels**2) - mean**2
 
 
 class Pieces(NamedTuple):
-    """The pieces of a total variation: the piece of each node, the mean of y over each piece, its total precision, and whether it is large."""
+    """The pieces of a total variation: the piece of each node; the mean of y, the total precision and whether it is large of each piece."""
 
     labels: np.ndarray
     means: np.ndarray
@@ -93,39 +93,39 @@ class Pieces(NamedTuple):
         return cls(labels, np.bincount(labels, precision * observation.y) / mass, mass, sizes >= min(LEAST_PIECE, sizes.max()))
 
     def centers(self, count: int) -> np.ndarray:
-        """Return `count` levels for the large pieces, from evenly spaced ones on (k-means in one dimension)."""
+        """Return the centers of `count` clusters of the means of large pieces (k-means in one dimension, from evenly spaced centers on)."""
         values, mass = self.means[self.is_large], self.mass[self.is_large]
         centers = np.linspace(values.min(), values.max(), count)
-        for _ in range(MOST_STEPS):
+        for _ in range(MOST_CLUSTER_STEPS):
             nearest = _nearest(values, centers)
             total = np.bincount(nearest, mass, minlength=count)
             means = np.bincount(nearest, mass * values, minlength=count) / np.where(total > 0, total, 1.0)
-            moved = np.sort(np.where(total > 0, means, centers))
-            if np.array_equal(moved, centers):
+            new_centers = np.sort(np.where(total > 0, means, centers))
+            if np.array_equal(new_centers, centers):
                 break
-            centers = moved
+            centers = new_centers
         return centers
 
     def numbers_of_levels(self) -> tuple[int, ...]:
-        """Return the numbers of levels, from the least one on that the means of the pieces agree with."""
+        """Return the numbers of levels to try, from the least one on whose levels fit the means of the pieces."""
         for k, count in enumerate(N_LEVELS):
             centers = self.centers(count)
-            apart = self.mass * (self.means - centers[_nearest(self.means, centers)]) ** 2
-            if apart.sum() <= AGREEMENT * len(apart):
+            misfit = self.mass * (self.means - centers[_nearest(self.means, centers)]) ** 2
+            if misfit.sum() <= LARGEST_MISFIT * len(misfit):
                 return N_LEVELS[k:]
         return ()
 
 
 def _nearest(values: np.ndarray, levels: np.ndarray) -> np.ndarray:
-    """Return the number of the nearest of these ascending levels."""
+    """Return for each value the number of the nearest of these ascending levels."""
     return np.searchsorted((levels[1:] + levels[:-1]) / 2, values)
 
 
 class _Fit(NamedTuple):
-    """An estimate from its first levels on, with its derivatives along the first probes and SURE (plus tr(Sigma)) from them."""
+    """An estimate with its first levels (None if it is 0), its derivatives along the first probes, and SURE (plus tr(Sigma)) from them."""
 
     risk: float
-    first: np.ndarray | None
+    first_levels: np.ndarray | None
     signal: np.ndarray
     derivatives: np.ndarray
 
@@ -134,42 +134,44 @@ def levels(observation: Observation) -> KnownDerivatives:
     """Return one column, with the number of levels of the least SURE; it is 0 where total variation or heat is better."""
     field, y, eps = PottsField(observation), observation.y, observation.filters.probes.eps
     pieces = Pieces.of(observation, field.precision)
-    unit, margin = observation.noise.mean(len(y)), max(MARGIN, NODE_MARGIN * len(y))
+    variance, least_gain = observation.noise.mean(len(y)), max(LEAST_GAIN, LEAST_NODE_GAIN * len(y))
     best = _Fit(_risk_of_others(observation), None, np.zeros_like(y), np.zeros_like(eps))
     failures = 0
-    most = MOST_MESSAGES // max(LANES * len(field.arcs.indices), 1)
-    for count in [count for count in pieces.numbers_of_levels() if count <= most]:
-        limit = best.risk + (SLACK if best.first is None else -margin) * unit
-        one = _fit(observation, field, pieces.centers(count), limit)
-        failures, best = (failures + 1, best) if one is None else (0, one)
-        if failures == (MOST_FAILURES if best.first is None else 1):
+    most_levels = MOST_MESSAGES // max(SIGNALS_AT_ONCE * len(field.arcs.indices), 1)
+    for count in [count for count in pieces.numbers_of_levels() if count <= most_levels]:
+        limit = best.risk + (LARGEST_EXCESS if best.first_levels is None else -least_gain) * variance
+        fit = _fit(observation, field, pieces.centers(count), limit)
+        failures, best = (failures + 1, best) if fit is None else (0, fit)
+        if failures == (MOST_FAILURES if best.first_levels is None else 1):
             break
     derivatives = best.derivatives
-    if best.first is not None and len(derivatives) < len(eps):
-        others = _differences(observation, field, best.first, best.signal, eps[len(derivatives) :])
+    if best.first_levels is not None and len(derivatives) < len(eps):
+        others = _differences(observation, field, best.first_levels, best.signal, eps[len(derivatives) :])
         derivatives = np.concatenate([derivatives, others])
     divergence = np.array([_divergence(eps, derivatives)])
-    chosen = {"number": np.array(0 if best.first is None else len(best.first))}
-    return KnownDerivatives(("levels",), best.signal[None], divergence, derivatives[None], tuned=CHOICE, chosen=chosen)
+    chosen = {"number": np.array(0 if best.first_levels is None else len(best.first_levels))}
+    return KnownDerivatives(("levels",), best.signal[None], divergence, derivatives[None], tuned=CHOICE_FREEDOM, chosen=chosen)
 
 
-def _fit(observation: Observation, field: PottsField, first: np.ndarray, limit: float) -> _Fit | None:
-    """Return the estimate from these first levels on, or None if its risk is not below the limit."""
-    y, eps = observation.y, observation.filters.probes.eps[:LANES]
-    mean, variance = field.estimates(y[None], first)
+def _fit(observation: Observation, field: PottsField, first_levels: np.ndarray, limit: float) -> _Fit | None:
+    """Return the estimate whose levels start at `first_levels`, or None if its risk is not below the limit."""
+    y, eps = observation.y, observation.filters.probes.eps[:SIGNALS_AT_ONCE]
+    mean, variance = field.estimates(y[None], first_levels)
     residual = float(block_sum((y - mean[0]) ** 2))
     # with fixed messages, the derivative of a posterior mean is its variance / sigma^2: less than the whole derivative
     if residual + 2 * float(block_sum(variance[0])) > limit:
         return None
-    derivatives = _differences(observation, field, first, mean[0], eps)
+    derivatives = _differences(observation, field, first_levels, mean[0], eps)
     risk = residual + 2 * observation.noise.variance * _divergence(eps, derivatives)
-    return _Fit(risk, first, mean[0], derivatives) if risk < limit else None
+    return _Fit(risk, first_levels, mean[0], derivatives) if risk < limit else None
 
 
-def _differences(observation: Observation, field: PottsField, first: np.ndarray, signal: np.ndarray, eps: np.ndarray) -> np.ndarray:
-    """Return the finite differences along the probes (p, n)."""
-    step = STEP * observation.sigma
-    return (field.estimates(observation.y + step * eps, first)[0] - signal) / step
+def _differences(
+    observation: Observation, field: PottsField, first_levels: np.ndarray, signal: np.ndarray, eps: np.ndarray
+) -> np.ndarray:
+    """Return the finite differences of the estimate `signal` along the probes (p, n)."""
+    step = DIFFERENCE_STEP * observation.sigma
+    return (field.estimates(observation.y + step * eps, first_levels)[0] - signal) / step
 
 
 def _divergence(eps: np.ndarray, derivatives: np.ndarray) -> float:
@@ -182,8 +184,8 @@ def _risk_of_others(observation: Observation) -> float:
     y, noise, filters = observation.y, observation.noise, observation.filters
     variance = noise.weigh(np.ones_like(y))
     risks = [
-        float(block_sum((y - one.x) ** 2) + 2 * block_sum(variance / np.bincount(one.labels)[one.labels]))
-        for one in observation.total_variations
+        float(block_sum((y - tv.x) ** 2) + 2 * block_sum(variance / np.bincount(tv.labels)[tv.labels]))
+        for tv in observation.total_variations
     ]
     heat, trace = np.zeros_like(y), 0.0
     for part, part_trace in zip(observation.parts.heat, filters.split(filters.probes.trace).heat, strict=True):

@@ -20,6 +20,13 @@ from hushgraph.estimators.let.observation import Observation
 TIMES = (0, 2, 4)  # numbers of the times of diffusion
 LEAST = 1e-6  # of the mean square of u, below which H(u^2) does not go
 
+REGRESSION_NAMES = tuple(f"local regression {HEAT[time]:g}" for time in TIMES)
+
+
+def regression_gain(u: np.ndarray, surroundings: np.ndarray, square: float, n: int) -> np.ndarray:
+    """Return u / H(u^2), the factor of H(u y); `surroundings` is H(u^2), and `square` the sum of u^2 over the n nodes of the graph."""
+    return u / np.maximum(surroundings, max(LEAST * square / n, 1e-300))
+
 
 def local_regressions(observation: Observation) -> KnownDerivatives:
     """Return a column for every width of the surroundings."""
@@ -31,9 +38,8 @@ def local_regressions(observation: Observation) -> KnownDerivatives:
     for time in TIMES:
         u = p - filters.polynomial(heat[time], p[None])[0]
         rows = filters.polynomial(heat[time], np.concatenate([[u * u, u * observation.y], u * eps]))
-        gain = u / np.maximum(rows[0], max(LEAST * float(block_sum(u * u)) / len(u), 1e-300))
+        gain = regression_gain(u, rows[0], float(block_sum(u * u)), len(u))
         values.append(gain * rows[1])
         derivatives.append(gain * rows[2:])
     divergence = np.array([[block_sum(e * row) for e, row in zip(eps, rows, strict=True)] for rows in derivatives]).mean(axis=1)
-    names = tuple(f"local regression {HEAT[time]:g}" for time in TIMES)
-    return KnownDerivatives(names, np.stack(values), divergence, np.stack(derivatives))
+    return KnownDerivatives(REGRESSION_NAMES, np.stack(values), divergence, np.stack(derivatives))

@@ -7,10 +7,11 @@ from functools import cached_property
 
 import numpy as np
 
+from hushgraph._arrays import Copying, on_host
 from hushgraph.estimators.baselines.total_variation import Arcs, TotalVariation, minimise
 from hushgraph.estimators.let.filters import Filters, Parts
-from hushgraph.graphs import Graph
-from hushgraph.wavelets import Noise
+from hushgraph.graphs import ComponentMeans, Graph
+from hushgraph.wavelets import Noise, rowwise_spectral_moments
 
 TV_PENALTIES = (0.35, 0.7, 1.2)  # in noise levels
 
@@ -47,6 +48,23 @@ class Observation:
         """Variance of the noise at each node, in units of `noise.variance`."""
         return self.noise.weigh(np.ones_like(self.y)) / self.noise.variance
 
+    def mean_variances(self, groups: ComponentMeans) -> np.ndarray:
+        """Return the mean of `node_variance` over each group, 0 for empty groups, on the host."""
+        if self.noise.per_node is None:
+            return np.where(groups.sizes > 0, 1.0, 0.0)
+        return on_host(groups.means(self.node_variance))
+
+    @cached_property
+    def _moments(self) -> dict[int, Copying]:
+        return {}
+
+    def moments(self, degree: int) -> Copying:
+        """Return the moments of the signal less its means over components, up to twice this degree; a GPU begins at the first call."""
+        if degree not in self._moments:
+            rest = ComponentMeans.cached(self.graph, self.y).without_means(self.y[None])
+            self._moments[degree] = Copying(rowwise_spectral_moments(self.filters.frame, rest, degree))
+        return self._moments[degree]
+
     @cached_property
     def parts(self) -> Parts:
         """The signal through all filters."""
@@ -61,5 +79,5 @@ class Observation:
     def total_variations(self) -> list[TotalVariation]:
         """Total variation on the graph, for each penalty."""
         graph, unit = self.graph, self.typical_sigma * self.unit_weight
-        arcs = graph.cached("arcs", lambda: Arcs.of(graph))
+        arcs = Arcs.cached(graph)
         return [minimise(graph, arcs, self.y, unit * penalty) for penalty in TV_PENALTIES]

@@ -11,6 +11,7 @@
   const STEPS = 200; // of the slider
   let session; // the answer of the server to "start", updated by later answers
   let graph, map; // the unpacked graph and the map
+  let time = null; // the choice of a window, for releases over time windows
   let latest; // the latest answer in this mode
   let epsilon;
   let showsRelease; // a release is shown, and its ε cannot be changed
@@ -21,6 +22,7 @@
   let isRequesting = false;
   let restTimer = 0;
   let abortable = null; // cancels a running request for the chosen method
+  let regionNumber = 0; // of the latest region that was outlined
 
   // ---- the server -------------------------------------------------------------------------------------------------------
 
@@ -58,7 +60,7 @@
     $("status").classList.toggle("bad", bad);
   }
 
-  const { short, fixed, whole, power } = ExplorerText;
+  const { short, fixed, whole, power, words } = ExplorerText;
 
   /* Fills a definition list. */
   function fillPairs(list, rows) {
@@ -164,25 +166,97 @@
     showBudget(answer.budget ?? session.budget);
     $("risk").hidden = !answer.risk;
     if (answer.maps) {
-      const [noisy, denoised] = await Promise.all([HushMap.unpack(answer.maps.noisy), HushMap.unpack(answer.maps.denoised)]);
+      const first = await unpacked(answer.maps[0]);
       if (request.plan !== !showsRelease) return; // the mode changed while the values were unpacked
-      drawnMaps = { noisy, denoised, request, isGuided: Boolean(answer.guides) };
-      showMaps();
+      drawnMaps = { first, packed: answer.maps, request, isGuided: Boolean(answer.guides) };
+      await showMaps();
+      showDraw();
+      clearRegion();
       $("unseen").hidden = true;
       $("map").classList.remove("empty");
     }
     if (answer.risk) {
-      drawRisk($("chart"), $("legend"), answer.risk, { label: session.label });
+      showRisk();
       showRiskNote(answer);
     }
     document.body.dataset.shown = `${answer.epsilon} ${answer.method}${answer.guides ? " guided" : ""}${answer.settled ? "" : " moving"}`;
   }
 
-  function showMaps() {
-    if (!drawnMaps) return;
+  async function unpacked(packed) {
+    const values = {};
+    for (const name of Object.keys(packed)) values[name] = await HushMap.unpack(packed[name]);
+    return values;
+  }
+
+  function layersOf({ noisy, denoised, error = null, lower, upper }) {
     const notes = [session.kind === "generated" ? "as it would be published" : "as published", drawnMaps.isGuided ? "from the noisy map and guides" : "from the noisy map alone"];
     if (mode() === "another") notes.fill(ExplorerText.releaseTitle(session)); // the controls show the plan of another release
-    map.setMaps(["Noisy", "Denoised"].map((title, k) => ({ title, values: [drawnMaps.noisy, drawnMaps.denoised][k], note: notes[k] })));
+    const none = new Float32Array(0); // while the slider moves there are no intervals, but the list of layers stays
+    return [
+      { name: "noisy", title: "Noisy", values: noisy, note: notes[0] },
+      { name: "denoised", title: "Denoised", values: denoised, lower, upper, note: notes[1] },
+      { name: "error", title: "Expected error", values: error, colours: "error" },
+      ...HushMap.intervalLayers(lower ?? none, upper ?? none).map((layer) => ({ ...layer, values: lower ? layer.values : null })),
+    ];
+  }
+
+  async function showMaps() {
+    if (time && drawnMaps) await time.refresh();
+    else if (drawnMaps) map.setLayers(layersOf(drawnMaps.first));
+  }
+
+  /* The chart is drawn when it is unfolded: before that it has no width. */
+  function showRisk() {
+    if (latest?.risk && $("experts").open) drawRisk($("chart"), $("legend"), latest.risk, { label: session.label });
+  }
+
+  // ---- totals of regions --------------------------------------------------------------------------------------------------
+
+  const MOST_CORNERS = 120;
+
+  function clearRegion() {
+    regionNumber++;
+    $("region").hidden = mode() !== "map" || !drawnMaps || Boolean(time); // a total is that of one map
+    fillPairs($("region-list"), []);
+    $("region-note").textContent = "Hold Shift and drag on the map, or:";
+    map.setRegion(null);
+    startOutline(false);
+  }
+
+  function startOutline(isOn) {
+    $("region-draw").setAttribute("aria-pressed", isOn);
+    map.outlineNext(isOn);
+  }
+
+  /* Corners in units of the larger side of the map, from its south-west corner; few enough for one request. */
+  function packedRing(ring) {
+    const least = (values) => values.reduce((low, value) => Math.min(low, value), Infinity);
+    const [left, low] = [least(graph.x), least(graph.y)];
+    const size = Math.max(-least(graph.x.map((x) => -x)) - left, -least(graph.y.map((y) => -y)) - low) || 1;
+    const step = Math.ceil(ring.length / MOST_CORNERS);
+    const share = (value) => +Math.min(Math.max(value / size, -9), 9).toFixed(5);
+    return ring.filter((_, k) => k % step === 0).map(([x, y]) => [share(x - left), share(y - low)]);
+  }
+
+  async function showRegion(ring) {
+    startOutline(false);
+    const packed = ring ? packedRing(ring) : [];
+    if (packed.length < 3) return clearRegion();
+    const number = ++regionNumber;
+    fillPairs($("region-list"), []);
+    $("region-note").textContent = "Adding up, and measuring the error …";
+    let texts;
+    try {
+      const { moving, ...request } = { ...drawnMaps.request, ring: packed };
+      texts = ExplorerText.regionTexts(await (await send("total", request)).json(), session.label, drawnMaps.isGuided);
+    } catch (error) {
+      texts = [[], error.message];
+    }
+    if (number !== regionNumber) return undefined; // another region was outlined, or the map changed
+    fillPairs($("region-list"), texts[0]);
+    $("region-note").textContent = texts[1];
+    $("region").scrollIntoView({ block: "nearest" });
+    return undefined;
   }
 
   function showGuides() {
@@ -197,7 +271,7 @@
     $("use-guides").disabled = !takesGuides;
   }
 
-  function showErrors({ errors, region, guides }) {
+  function showErrors({ errors, region, guides, interval }) {
     const rows = [["noisy", `± ${fixed(errors.noisy)}`]];
     const denoised = errors.denoised === null ? "not known" : errors.below === undefined ? `± ${fixed(errors.denoised)}` : `below ± ${fixed(errors.below)}`;
     rows.push([region ? "denoised, expected" : "denoised, estimated", denoised]);
@@ -205,17 +279,17 @@
     fillPairs($("errors"), rows);
     let note = errors.actual === undefined ? `Estimated from the noisy map ${guides ? "and guides" : "alone"} (SURE), before clipping.` : "The actual error is known only because these counts are generated.";
     if (region) {
-      const size = region.possible ? `${whole(region.nodes)} junctions` : `${whole(region.nodes)} junctions, more than there are`;
-      note = `On generated counts on these streets; your data was not looked at. A total within ${100 * region.reliable} % needs about ${size}.`;
+      const size = `${whole(region.nodes)} ${words.node}s${region.possible ? "" : ", more than there are"}`;
+      note = `On generated counts on these ${words.graph}; your data was not looked at. A total within ${100 * region.reliable} % needs about ${size}.`;
     }
-    $("errors-note").textContent = note;
+    $("errors-note").textContent = interval ? `${note} ${ExplorerText.intervalNote(interval)}` : note;
   }
 
   function showRiskNote({ method }) {
     const isPaperMethod = method === "sgwt_sure" && $("rule").value === "james_stein";
     const dot = isPaperMethod ? "The dot is the threshold taken." : "The dot is the threshold of the paper's method.";
     const more = method.startsWith("sgwt") ? "" : " Combined methods use these scales and more.";
-    $("risk-note").textContent = `From whole districts to single junctions. ${dot}${more}`;
+    $("risk-note").textContent = `From whole districts to single ${words.node}s. ${dot}${more}`;
   }
 
   function showBudget(budget) {
@@ -250,6 +324,7 @@
     $("download").textContent = showsRelease ? "Download" : "Download it";
     $("download").title = `Download release ${session.draws}`;
     $("download").className = showsRelease ? "primary" : "plain";
+    $("save-report").hidden = !drawnMaps || mode() === "another";
     $("certificate").hidden = !session.release || mode() === "another";
     const [note, warning] = ExplorerText.releaseNote(session, { mode: mode(), epsilon, fits });
     $("draw-note").textContent = note;
@@ -268,8 +343,9 @@
     $("guarantee").textContent = ""; // until the next answer
     document.body.dataset.shown = "";
     document.body.dataset.mode = mode();
-    for (const [part, title] of Object.entries(ExplorerText.TITLES[mode()])) $(`${part}-title`).textContent = title;
+    for (const [part, title] of Object.entries(ExplorerText.titles(mode()))) $(`${part}-title`).textContent = title;
     showMaps();
+    if (map) clearRegion();
     showGuides();
     showDraw();
   }
@@ -348,17 +424,34 @@
     showStatus("Writing the release …");
     try {
       const { epsilon: e, method, nonnegative, integer, guides } = showsRelease || !drawnMaps ? settings() : drawnMaps.request; // with the settings of the maps on the page
-      const archive = await (await send("download", { epsilon: e, method, nonnegative, integer, guides })).blob();
-      const link = document.createElement("a");
-      link.href = URL.createObjectURL(archive);
-      link.download = `release-${session.draws}.zip`;
-      link.click();
-      setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+      saveFile(await (await send("download", { epsilon: e, method, nonnegative, integer, guides })).blob(), `release-${session.draws}.zip`);
       isSaved = true;
       showStatus("");
     } catch (error) {
       showStatus(error.message, true);
     }
+  }
+
+  function saveFile(content, name) {
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(content);
+    link.download = name;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+  }
+
+  /* The report of the maps on the page; the server makes it from the published or generated map alone. */
+  async function saveReport() {
+    $("save-report").disabled = true;
+    showStatus("Writing the report …");
+    try {
+      const { moving, ...request } = drawnMaps.request;
+      saveFile(await (await send("report", request)).blob(), session.draws ? `report-${session.draws}.html` : "report.html");
+      showStatus("");
+    } catch (error) {
+      showStatus(error.message, true);
+    }
+    $("save-report").disabled = false;
   }
 
   // ---- the page ---------------------------------------------------------------------------------------------------------
@@ -383,6 +476,11 @@
       refresh();
     });
     for (const id of ["rule", "refine", "nonnegative", "integer", "use-guides"]) $(id).addEventListener("change", () => refresh());
+    $("region-draw").addEventListener("click", () => startOutline($("region-draw").getAttribute("aria-pressed") !== "true"));
+    $("region-view").addEventListener("click", () => {
+      map.setRegion(map.corners());
+      showRegion(map.corners());
+    });
     $("draw-button").addEventListener("click", openConfirm);
     $("check-button").addEventListener("click", openCheck);
     $("check-close").addEventListener("click", () => {
@@ -400,23 +498,39 @@
         refresh(!isShown);
       });
     addEventListener("beforeunload", (event) => isSaved === false && event.preventDefault());
-    addEventListener("resize", () => latest?.risk && drawRisk($("chart"), $("legend"), latest.risk, { label: session.label }));
+    addEventListener("resize", showRisk);
+    $("experts").addEventListener("toggle", showRisk);
+    $("save-report").addEventListener("click", saveReport);
+    $("windows-details").addEventListener("toggle", () => time?.paint());
   }
 
   function setUp() {
-    $("data").textContent = `${session.name}: ${whole(session.nodes)} junctions, ${whole(session.edges)} street segments`;
+    if (graph.outlines) ExplorerText.nameZones();
+    $("title").textContent = session.title;
+    document.title = `${session.title} · hushgraph explorer`;
+    $("data").textContent = ExplorerText.graphSize(session);
     $("sigma-note").textContent = `standard deviation, in ${session.label}; δ = ${power(session.delta)}, sensitivity ${ExplorerText.sensitivity(session.sensitivity_squared)}`;
     for (const { name, title } of session.methods) $("method").append(new Option(title, name));
     $("guides").hidden = !session.guides.length;
     showMethod();
     $("main").hidden = false;
     $("risk").hidden = session.kind === "private" && !session.release;
+    const texts = { label: `${session.label} per ${words.node}${session.counted === session.label ? "" : ` (${session.counted})`}`, title: session.title };
     map = HushMap.create($("map"), {
       graph,
-      maps: [{ title: "Streets", values: new Float32Array(graph.n), note: "public; no counts shown" }],
-      label: `${session.label} per junction`,
+      layers: [{ name: "graph", title: graph.outlines ? "Zones" : "Streets", values: new Float32Array(graph.n), note: "public; no counts shown" }],
+      onRegion: session.windows ? undefined : showRegion,
+      onColours: () => time?.paint(),
+      unit: session.counted,
+      ...texts,
+      credit: session.credit,
       name: "Maps of the noisy and the denoised signal",
     });
+    $("windows-section").hidden = !session.windows;
+    if (session.windows) {
+      const read = async (k) => layersOf(await unpacked(drawnMaps.packed[k]));
+      time = HushMapTime.create(map, { windows: session.windows, layersOf: read, halfWidth: session.half_width, noun: "time windows", overview: $("windows"), ...texts });
+    }
     if (session.kind === "private" && !session.release) {
       const [head, text] = [document.createElement("strong"), document.createElement("span")];
       head.textContent = "No map yet, on purpose";
@@ -440,7 +554,7 @@
     }
     setUp();
     listen();
-    return refresh(mode() === "first"); // a quick answer, so that the cost is known soon
+    return refresh(mode() === "first" || Boolean(time)); // a quick answer, so that the cost is known soon, or many maps are seen soon
   }
 
   open();

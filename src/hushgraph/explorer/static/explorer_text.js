@@ -16,12 +16,20 @@ const ExplorerText = (() => {
 
   const sensitivity = (squared) => (Number.isInteger(Math.sqrt(Number(squared))) ? `${Math.sqrt(Number(squared))}` : `√${squared}`);
 
+  const words = { node: "junction", edges: "street segments", graph: "streets" }; // what the parts of the graph are called
+
+  function nameZones() {
+    Object.assign(words, { node: "zone", edges: "common borders", graph: "zones" });
+  }
+
+  const graphSize = ({ nodes, edges }) => `${whole(nodes)} ${words.node}s, ${whole(edges)} ${words.edges}`;
+
   /* Titles by mode: "map" while a map is shown, "first" or "another" while a release is planned. */
-  const TITLES = {
-    map: { privacy: "How private", noise: "Noise added to every junction", errors: "Typical error per junction" },
-    first: { privacy: "How private the map would be", noise: "Noise it would have at every junction", errors: "Typical error per junction" },
+  const titles = (mode) => ({
+    map: { privacy: "How private", noise: `Noise added to every ${words.node}`, errors: `Typical error per ${words.node}` },
+    first: { privacy: "How private the map would be", noise: `Noise it would have at every ${words.node}`, errors: `Typical error per ${words.node}` },
     another: { privacy: "How private a new map would be", noise: "Noise a new map would have", errors: "Typical error of a new map" },
-  };
+  })[mode];
 
   /* The number that a user typed, with a point or a comma; NaN for any other text, so that nothing is read as another number. */
   const parseNumber = (typed) => (/^\s*(\d+[.,]?\d*|[.,]\d+)\s*$/.test(typed) ? Number(typed.replace(",", ".")) : NaN);
@@ -60,6 +68,12 @@ const ExplorerText = (() => {
   const percent = (share) => `${Math.round(100 * share)} %`;
   const MIN_SHARE = 0.005; // a smaller share of the squared error is rounded to 0 %
 
+  /* What the interval of a node means; `actual` is known for generated counts only. */
+  function intervalNote({ level, actual }) {
+    const meaning = `Point at a ${words.node} for an interval; it holds the true count at about ${percent(level)} of the ${words.node}s`;
+    return actual === undefined ? `${meaning}.` : `${meaning} (here ${percent(actual)}).`;
+  }
+
   /* What each guide did, as rows of name, effect and origin, and a note on all of them. `effects` is null where they were not used. */
   function guideTexts(guides, effects, { mode, isOn, takesGuides }) {
     const names = guides.map(({ name }) => name).join(", ");
@@ -79,7 +93,7 @@ const ExplorerText = (() => {
 
   function attestation({ unit, caps: { max_nodes: nodes, max_per_node: times } }) {
     const often = times > 1 ? `${whole(times)} times` : "once";
-    return `The streets and the limits (each ${unit} in at most ${whole(nodes)} junction${nodes > 1 ? "s" : ""}, ${often} in each) were fixed without looking at the data.`;
+    return `The ${words.graph} and the limits (each ${unit} in at most ${whole(nodes)} ${words.node}${nodes > 1 ? "s" : ""}, ${often} in each) were fixed without looking at the data.`;
   }
 
   function certificateRows(certificate, savedIn) {
@@ -95,10 +109,23 @@ const ExplorerText = (() => {
       ["head", certificate.ledger.head.slice(0, 16)],
       ["drawn", certificate.created],
       ["graph", certificate.graph.hash.slice(0, 16)],
-      ...(certificate.attribution ? [["streets", certificate.attribution]] : []),
+      ...(certificate.attribution ? [[words.graph, certificate.attribution]] : []),
       ...(savedIn ? [["saved in", savedIn]] : []),
     ];
   }
 
-  return { TITLES, short, fixed, whole, power, sensitivity, parseNumber, epsilonProblem, releaseTitle, budgetNote, releaseNote, guideTexts, attestation, certificateRows };
+  /* Rows and note of the total of a region. */
+  function regionTexts(answer, label, isGuided) {
+    if (!answer.nodes) return [[], `No ${words.node} is inside.`];
+    const digits = answer.se >= 10 ? 0 : 1;
+    const number = (x) => x.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+    const rows = [
+      [`${label}, ${whole(answer.nodes)} ${words.node}s`, `${number(answer.total)} ± ${number(answer.se)}`],
+      [`${100 * answer.level} % between`, `${number(answer.lower)} and ${number(answer.upper)}`],
+      ["sum of the noisy map", `${number(answer.noisy)} ± ${number(answer.noisy_se)}`],
+    ];
+    return [rows, `From the noisy map ${isGuided ? "and guides" : "alone"}. The errors hold for regions that were not chosen for their values.`];
+  }
+
+  return { words, nameZones, graphSize, titles, short, fixed, whole, power, sensitivity, parseNumber, epsilonProblem, releaseTitle, budgetNote, releaseNote, intervalNote, guideTexts, attestation, certificateRows, regionTexts };
 })();

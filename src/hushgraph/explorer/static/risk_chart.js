@@ -7,7 +7,7 @@
 "use strict";
 
 const drawRisk = (() => {
-  const COLOURS = ["#38093d", "#ae1c4a", "#c9622a", "#8a7a12", "#2f7d4f", "#16718a", "#16447f", "#5b4a9e", "#8a4a7d"];
+  const KINDS = 9; // of lines: explorer.css has a colour for each, scale-0 to scale-8
   const DASHES = ["", "7 3", "2 3"];
   const [HEIGHT, LEFT, RIGHT, TOP, BOTTOM] = [146, 44, 10, 6, 32];
 
@@ -32,7 +32,7 @@ const drawRisk = (() => {
     for (let k = 0; k < count; k++) {
       const item = document.createElement("li");
       const swatch = element("svg", { width: 26, height: 10, "aria-hidden": "true" });
-      swatch.append(element("line", { x1: 1, x2: 25, y1: 5, y2: 5, stroke: COLOURS[k % 9], "stroke-width": 2, "stroke-dasharray": DASHES[k % 3] }));
+      swatch.append(element("line", { x1: 1, x2: 25, y1: 5, y2: 5, class: `curve scale-${k % KINDS}`, "stroke-width": 2, "stroke-dasharray": DASHES[k % 3] }));
       item.append(swatch, scaleName(k, count));
       list.append(item);
     }
@@ -61,10 +61,10 @@ const drawRisk = (() => {
     lines.forEach((line, k) => {
       const above = line.risk.findIndex((r) => r > most); // the line ends there
       const points = line.threshold.slice(0, above < 0 ? undefined : above + 1).map((t, i) => `${x(t).toFixed(1)},${y(line.risk[i]).toFixed(1)}`);
-      chart.append(element("polyline", { points: points.join(" "), fill: "none", stroke: COLOURS[k % 9], "stroke-width": 1.8, "stroke-dasharray": DASHES[k % 3] }));
+      chart.append(element("polyline", { points: points.join(" "), class: `curve scale-${k % KINDS}`, "stroke-width": 1.8, "stroke-dasharray": DASHES[k % 3] }));
     });
     lines.forEach((line, k) => {
-      const dot = element("circle", { cx: x(line.taken[0]), cy: y(line.taken[1]), r: 4.2, fill: COLOURS[k % 9], stroke: "white", "stroke-width": 1.4 });
+      const dot = element("circle", { cx: x(line.taken[0]), cy: y(line.taken[1]), r: 4.2, class: `dot scale-${k % KINDS}`, "stroke-width": 1.4 });
       dot.append(element("title", {}, `${scaleName(k, lines.length)}: threshold ${line.taken[0].toPrecision(3)} σ`));
       chart.append(dot);
     });

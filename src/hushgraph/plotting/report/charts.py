@@ -67,6 +67,27 @@ def format_error(error: TypicalError) -> str:
     return f"{'below ' if error.is_bound else ''}{format_spread(error.size)}"
 
 
+def format_interval(value: float, lower: float, upper: float, digits: int, counted: str = "") -> str:
+    """Return a value with its interval as text, as the maps show it.
+
+    The interval is extended to the value, its ends are rounded outwards, and wide intervals have fewer digits.
+
+    Examples
+    --------
+    >>> format_interval(67.31, 58.2, 76.9, 1), format_interval(3.14, 1.26, 5.02, 2), format_interval(0.3, 0.0, 0.0, 1)
+    ('67, between 58 and 77', '3.1, between 1.2 and 5.1', '0.3, between 0.0 and 0.3')
+    >>> format_interval(67.31, 58.2, 76.9, 1, "pickups")
+    '67 pickups, between 58 and 77'
+    """
+    lower, upper = min(lower, value), max(upper, value)
+    width = upper - lower
+    places = min(digits, max(0, -int(np.floor(np.log10(width / 10))))) if width > 0 else digits
+    unit = 10.0**-places
+    steps = np.round(value / unit), np.floor(lower / unit + 0.01), np.ceil(upper / unit - 0.01)
+    shown, low, high = (f"{step * unit + 0.0:,.{places}f}".replace("-", "\N{MINUS SIGN}") for step in steps)  # + 0.0: no "-0"
+    return f"{shown}{counted and f' {counted}'}, between {low} and {high}"
+
+
 def line_chart(lines: list[Line], *, x_title: str, y_title: str, top: float, name: str) -> str:
     """Return a chart of curves that start at x = 0, and its legend; a curve ends where it rises above `top`."""
     right = max(float(line.x[-1]) for line in lines)

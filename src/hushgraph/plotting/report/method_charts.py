@@ -23,7 +23,7 @@ from hushgraph.wavelets import (
 )
 
 _POINTS = 160  # of a curve
-_NOTABLE = 0.2  # weight from which the fitted filter is drawn
+_LEAST_FILTER_WEIGHT = 0.2  # with less weight the fitted filter is not drawn
 _MAX_CANDIDATES = 12  # rows of the table of weights
 _MAX_NODES = 2_000_000  # with more nodes a report with maps is too large to open, and the curves are not worth their time
 
@@ -117,12 +117,12 @@ def _curve_section(title: str, lines: list[Line], caption: str) -> str:
     chart = line_chart(
         lines, x_title="threshold / σ", y_title="estimated risk per node", top=top, name="Estimated risk of each scale by threshold"
     )
-    return f'<section><h2>{title}</h2><div class="beside"><figure>{chart}</figure><p class="quiet">{caption}</p></div></section>'
+    return _chart_section(title, chart, caption)
 
 
 def _filter_section(details: dict[str, Any]) -> str:
     """Return the response of the fitted filter; empty where it has little weight."""
-    if "filter" not in details or details["weights"].get("filter", 0.0) < _NOTABLE:
+    if "filter" not in details or details["weights"].get("filter", 0.0) < _LEAST_FILTER_WEIGHT:
         return ""
     x, h = np.sqrt(details["filter"]["eigenvalues"]), details["filter"]["response"]
     half = int(np.argmin(np.abs(h - 0.5)))
@@ -130,9 +130,15 @@ def _filter_section(details: dict[str, Any]) -> str:
     chart = line_chart([line], x_title="√ eigenvalue", y_title="share kept", top=1.1, name="Response of the fitted filter")
     caption = (
         "What the fitted filter keeps of slow variation (left) and of fast variation (right) over the graph. Its shape was fitted to the "
-        f"noisy signal by maximum likelihood; it has {details['filter']['degrees_of_freedom']:,.0f} degrees of freedom. The dot is where half is kept."
+        f"noisy signal by maximum likelihood; it has {details['filter']['degrees_of_freedom']:,.0f} degrees of freedom. "
+        "The dot is where half is kept."
     )
-    return f'<section><h2>The fitted filter</h2><div class="beside"><figure>{chart}</figure><p class="quiet">{caption}</p></div></section>'
+    return _chart_section("The fitted filter", chart, caption)
+
+
+def _chart_section(title: str, chart: str, caption: str) -> str:
+    """Return a section with a chart and its caption beside it."""
+    return f'<section><h2>{title}</h2><div class="beside"><figure>{chart}</figure><p class="quiet">{caption}</p></div></section>'
 
 
 def _combination_section(title: str, details: dict[str, Any], risk_se: float, n: int) -> str:

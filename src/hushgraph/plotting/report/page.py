@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html import escape
 from pathlib import Path
 from string import Template
@@ -22,26 +22,29 @@ from hushgraph._arrays import on_host
 from hushgraph._atomic import atomic_open
 from hushgraph._errors import InputError, InputTypeError
 from hushgraph._validation import checked_number, shown
-from hushgraph.estimators import Denoised, TypicalError, sentence_of
-from hushgraph.graphs import Graph, Noisy, checked_graph
-from hushgraph.plotting.report.charts import format_error, format_number, format_spread, histogram
+from hushgraph.estimators import INTERVAL_LEVEL, Denoised, TypicalError, sentence_of
+from hushgraph.graphs import Graph, Noisy, as_graph
+from hushgraph.plotting.report.charts import format_error, format_interval, format_number, format_spread, histogram
 from hushgraph.plotting.report.guides import guide_digests, guides_section, has_outside_guides
 from hushgraph.plotting.report.method_charts import method_sections
 from hushgraph.plotting.report.packing import (
+    INTERVAL_HALF_WIDTH,
     MAP_FOLDER,
     MAP_SCRIPTS,
     checked_metres,
     decimal_step,
     drawing_order,
     pack_graph,
+    pack_interval,
     pack_values,
 )
-from hushgraph.plotting.report.text import certificate_table, window_names
+from hushgraph.plotting.report.text import certificate_table, extent_in_words, named_texts, window_texts
 from hushgraph.privacy import Release, guarantee_in_words
 
 
 def write_report(
-    path: str | Path, graph: Graph, noisy: Any, result: Denoised, *, title: str | None = None, data: str | None = None,
+    path: str | Path, graph: Graph, noisy: Any, result: Denoised, *, title: str | None = None, label: str | None = None,
+    unit: str | None = None, data: str | None = None, attribution: str | None = None, outlines: Any = None,
     certificate: dict[str, Any] | None = None, epsilon: float | None = None, metres: float | None = None,
 ) -> Path:  # fmt: skip
     """Write the noisy signal, the method and the denoised signal as one HTML file that needs no network.
@@ -58,9 +61,17 @@ def write_report(
         The result of `denoise` for `noisy`.
     title : str, optional
         Title of the page.
+    label : str, optional
+        What the values are, "pickups" for example: it is written beside the legend, and behind numbers if there is no `unit`.
+    unit : str, optional
+        Unit of the values, written behind numbers: "pickups per hour", "dB".
     data : str, optional
-        What the values are and where they come from: a place, a file name. Not shown for a release, whose report is made from the
-        release alone.
+        Where the values come from: a place, a file name. Not shown for a release, whose report is made from the release alone.
+    attribution : str, optional
+        Source of the graph; by default that of the certificate, or `graph.attribution`.
+    outlines : str, Path, dict, GeoDataFrame or list, optional
+        Water, parks and districts to draw beneath the maps: paths of .geojson files or their content, in the coordinates of the graph.
+        The property "kind" ("water", "park" or "district"), the tags of OpenStreetMap or the name of the file say what they are.
     certificate : dict, optional
         Certificate of a release; taken from `noisy` if that is a release.
     epsilon : float, optional
@@ -88,12 +99,54 @@ def write_report(
     >>> write_report("report.html", graph, noisy, hg.denoise(graph, noisy, sigma=1))  # doctest: +SKIP
     PosixPath('report.html')
     """
-    report = ReportData.of(
-        checked_graph(graph), noisy, result, title=title, data=data, certificate=certificate, epsilon=epsilon, metres=metres
-    )
+    page = report_page(
+        graph, noisy, result, title=title, label=label, unit=unit, data=data, attribution=attribution, outlines=outlines,
+        certificate=certificate, epsilon=epsilon, metres=metres,
+    )  # fmt: skip
     with atomic_open(path) as file:  # no reader sees a part of the file
-        file.write(_page(report).encode())
+        file.write(page.encode())
     return Path(path)
+
+
+def report_page(
+    graph: Graph, noisy: Any, result: Denoised, *, title: str | None = None, label: str | None = None, unit: str | None = None,
+    data: str | None = None, attribution: str | None = None, outlines: Any = None, certificate: dict[str, Any] | None = None,
+    epsilon: float | None = None, metres: float | None = None,
+) -> str:  # fmt: skip
+    """Return the text of the HTML file that `write_report` writes."""
+    texts = ReportTexts(title=title, label=label, unit=unit, data=data, attribution=attribution)
+    report = ReportData.of(
+        as_graph(graph), noisy, result, texts, outlines=outlines, certificate=certificate, epsilon=epsilon, metres=metres
+    )
+    return _page(report)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportTexts:
+    """What the caller says about the values; the arguments of `write_report`."""
+
+    title: str | None = None
+    label: str | None = None
+    unit: str | None = None
+    data: str | None = None
+    attribution: str | None = None
+
+    def __post_init__(self) -> None:
+        for name, text in vars(self).items():
+            if text is not None and not isinstance(text, str):
+                raise InputTypeError.about(argument=name, expected="text", got=shown(text))
+
+    @property
+    def legend(self) -> str:
+        """What the values are, for the legend: "Speed (km/h)"."""
+        return (
+            f"{self.label} ({self.unit})" if self.label and self.unit and self.unit != self.label else self.unit or self.label or ""
+        )
+
+    @property
+    def behind_numbers(self) -> str:
+        """What follows a number: the unit, or what was counted."""
+        return self.unit or self.label or ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,9 +158,10 @@ class ReportData:
     result: Denoised = field(repr=False)
     denoised: np.ndarray = field(repr=False)
     error: np.ndarray | None = field(repr=False)
-    columns: list[str]
-    title: str
-    data: str | None
+    interval: tuple[np.ndarray, np.ndarray] | None = field(repr=False)
+    columns: list[dict[str, str]]
+    texts: ReportTexts
+    outlines: Any
     certificate: dict[str, Any] | None
     epsilon: float | None
     simulated: bool
@@ -116,11 +170,11 @@ class ReportData:
 
     @classmethod
     def of(
-        cls, graph: Graph, noisy: Any, result: Denoised, *, title: str | None, data: str | None, certificate: dict[str, Any] | None,
+        cls, graph: Graph, noisy: Any, result: Denoised, texts: ReportTexts, *, outlines: Any, certificate: dict[str, Any] | None,
         epsilon: float | None, metres: float | None,
     ) -> ReportData:  # fmt: skip
         """Return the data of a report, after a check that noisy signal and result belong together."""
-        _check_types(result, certificate, title=title, data=data)
+        _check_types(result, certificate)
         noisy, result = on_host(noisy), result.on_host()
         released = isinstance(noisy, Noisy) and noisy.kind == "release"
         if isinstance(noisy, Release) and certificate is None:
@@ -141,9 +195,10 @@ class ReportData:
             result=result,
             denoised=denoised.reshape(graph.n, -1).astype(np.float64),
             error=error,
-            columns=_column_names(noisy, denoised),
-            title=title or ("A private map" if private else "A denoised signal"),
-            data=None if private else data,
+            interval=None if error is None else _interval(graph, result, error),
+            columns=_column_texts(noisy, denoised),
+            texts=_completed(texts, graph, certificate, private=private),
+            outlines=outlines,
             certificate=certificate,
             epsilon=epsilon if epsilon is None else checked_number("epsilon", epsilon, "a number of at least 0", least=0),
             simulated=isinstance(noisy, Noisy) and noisy.kind == "simulation",
@@ -162,25 +217,40 @@ class ReportData:
         return float(np.sqrt(np.mean(np.square(self.result.sigma))))
 
 
-def _check_types(result: Any, certificate: Any, **texts: Any) -> None:
+def _interval(graph: Graph, result: Denoised, error: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return both ends of the interval of each value, NaN where the error is not known."""
+    ends = result.interval(INTERVAL_LEVEL)
+    lower, upper = (graph.aligned("the interval", end, missing_ok=True).reshape(error.shape) for end in ends)
+    return np.where(np.isnan(error), np.nan, lower), np.where(np.isnan(error), np.nan, upper)
+
+
+def _completed(texts: ReportTexts, graph: Graph, certificate: dict[str, Any] | None, *, private: bool) -> ReportTexts:
+    """Return the texts with what the graph and the certificate know; the report of a release says nothing else of the data."""
+    dataset = ((certificate or {}).get("ledger") or {}).get("dataset")
+    return replace(
+        texts,
+        title=texts.title or ("A private map" if private else "A denoised signal"),
+        data=(None if dataset is None else str(dataset)) if private else texts.data,
+        attribution=texts.attribution or (certificate or {}).get("attribution") or graph.attribution,
+    )
+
+
+def _check_types(result: Any, certificate: Any) -> None:
     if not isinstance(result, Denoised):
         raise InputTypeError.about(argument="result", expected="what denoise returns", got=type(result).__name__)
-    for name, text in texts.items():
-        if text is not None and not isinstance(text, str):
-            raise InputTypeError.about(argument=name, expected="text", got=shown(text))
     if certificate is not None and not isinstance(certificate, dict):
         expected = "a dict, as release.certificate is"
         raise InputTypeError.about(argument="certificate", expected=expected, got=type(certificate).__name__)
 
 
-def _column_names(noisy: Any, denoised: np.ndarray) -> list[str]:
-    """Return the names of several signals, from time windows or columns of a table; none for one signal."""
+def _column_texts(noisy: Any, denoised: np.ndarray) -> list[dict[str, str]]:
+    """Return the texts of several signals (see `window_texts`), from time windows or columns of a table; none for one signal."""
     if denoised.ndim == 1:
         return []
     windows = noisy.windows if isinstance(noisy, Noisy) else None
     if windows is not None:
-        return window_names(windows)
-    return [str(name) for name in getattr(noisy, "columns", [f"signal {k + 1}" for k in range(denoised.shape[1])])]
+        return window_texts(windows)
+    return named_texts([str(name) for name in getattr(noisy, "columns", [f"signal {k + 1}" for k in range(denoised.shape[1])])])
 
 
 # ---- the page ---------------------------------------------------------------------------------------------------------
@@ -206,7 +276,7 @@ def _page(report: ReportData) -> str:
     ]
     return Template(page).substitute(
         policy=policy,
-        title=escape(report.title),
+        title=escape(report.texts.title or ""),
         style=style,
         body="\n".join(section for section in sections if section),
         data=_safe_json(_packed(report)),
@@ -230,9 +300,7 @@ def _packed(report: ReportData) -> dict[str, Any]:
     if report.graph.coords is None or report.graph.n == 0:
         return {}
     order = drawing_order(report.graph)
-    largest = float(np.nanmax(np.abs(np.concatenate([report.noisy, report.denoised])), initial=0.0))
-    step = max(decimal_step(report.sigma), decimal_step(largest, parts=10**8))
-    columns = []
+    step, columns = _value_step(report), []
     for k in range(report.noisy.shape[1]):
         parts = {
             "noisy": pack_values(report.noisy[order, k], step=step),
@@ -240,12 +308,24 @@ def _packed(report: ReportData) -> dict[str, Any]:
         }
         if report.error is not None:
             parts["error"] = pack_values(report.error[order, k], step=step / 10)
+        if report.interval is not None:
+            lower, upper = (end[order, k] for end in report.interval)
+            parts |= pack_interval(
+                report.denoised[order, k], lower, upper, step=max(step, decimal_step(_typical_width(report), parts=20))
+            )
         columns.append(parts)
     return {
-        "graph": pack_graph(report.graph, order, metres=report.metres),
+        "graph": pack_graph(report.graph, order, metres=report.metres, outlines=report.outlines),
         "columns": columns,
-        "digits": max(0, -round(np.log10(step))),
+        "windows": report.columns,
+        "windows_name": report.columns_name,
+        "half_width": INTERVAL_HALF_WIDTH,
+        "digits": _digits(step),
         "fit": "Whole map",
+        "title": report.texts.title,
+        "label": report.texts.legend,
+        "unit": report.texts.behind_numbers,
+        "credit": report.texts.attribution or "",
         "notes": [
             f"{format_spread(report.sigma)} each",
             f"{format_error(report.result.typical_error)} typically",
@@ -254,23 +334,67 @@ def _packed(report: ReportData) -> dict[str, Any]:
     }
 
 
+def _value_step(report: ReportData) -> float:
+    """Return the distance between two packed values: a fraction of the noise, and not too fine for the largest value."""
+    largest = float(np.nanmax(np.abs(np.concatenate([report.noisy, report.denoised])), initial=0.0))
+    return max(decimal_step(report.sigma), decimal_step(largest, parts=10**8))
+
+
+def _digits(step: float) -> int:
+    """Return how many decimals a value has that is packed with this step."""
+    return max(0, -round(np.log10(step)))
+
+
+def _typical_width(report: ReportData) -> float:
+    """Return the median width of the intervals; NaN if none is known."""
+    lower, upper = report.interval or (np.array([]), np.array([]))
+    known = (upper - lower)[~np.isnan(upper - lower)]
+    return float(np.median(known)) if len(known) else np.nan
+
+
 def _head(report: ReportData) -> str:
     graph, error = report.graph, report.result.typical_error
     facts = {
-        "nodes": f"{graph.n:,}",
-        "edges": f"{graph.n_edges:,}",
+        _nodes(report): f"{graph.n:,}",
+        "edges" if graph.outlines is None else "common borders": f"{graph.n_edges:,}",
         "typical error, noisy": format_spread(report.sigma),
         "typical error, denoised (estimated)": format_error(error),
     }
     if len(report.columns) > 1:
         facts[report.columns_name] = f"{len(report.columns):,}"
+    if report.texts.behind_numbers:
+        facts = {
+            f"{name}, {escape(report.texts.behind_numbers)}" if "error" in name else name: text for name, text in facts.items()
+        }
     blocks = "".join(
         f"<div{' class=gain' if 'denoised' in name else ''}><dt>{name}</dt><dd>{text}</dd></div>" for name, text in facts.items()
     )
-    source = f"<p>{escape(report.data)}</p>" if report.data else ""
     lead = f"Every value carries noise of standard deviation {format_number(report.sigma)}. "
     lead += _gain(error, report.sigma)
-    return f'<h1>{escape(report.title)}</h1>{source}<p class="lead">{lead}</p>{_guarantee(report)}<dl class="facts">{blocks}</dl>'
+    return (
+        f'<header><h1>{escape(report.texts.title or "")}</h1>{_title_page(report)}</header><p class="lead">{lead}</p>'
+        f'{_guarantee(report)}<dl class="facts">{blocks}</dl>'
+    )
+
+
+def _title_page(report: ReportData) -> str:
+    """Return what the page is about, where and when, and from which data, as far as that is known."""
+    certificate, texts = report.certificate or {}, report.texts
+    rows = {
+        "What": f"{texts.legend} at each {_nodes(report)[:-1]}" if texts.legend else "",
+        "Where": extent_in_words(report.graph, report.metres),
+        "When": f"{report.columns[0]['name']} to {report.columns[-1]['name']}" if report.has_windows and report.columns else "",
+        "Drawn": str(certificate.get("created", ""))[:10],
+        "Data": texts.data or "",
+        "Map": texts.attribution or "",
+    }
+    parts = "".join(f"<div><dt>{name}</dt><dd>{escape(text)}</dd></div>" for name, text in rows.items() if text)
+    return f'<dl class="about">{parts}</dl>' if parts else ""
+
+
+def _nodes(report: ReportData) -> str:
+    """Return what the nodes are called."""
+    return "nodes" if report.graph.outlines is None else "zones"
 
 
 def _gain(error: TypicalError, sigma: float) -> str:
@@ -292,15 +416,25 @@ def _map_section(report: ReportData) -> str:
             "heights follow the square root of the number of nodes."
         )
         return f'<section><h2>Before and after</h2>{histogram(report.noisy.ravel(), report.denoised.ravel())}<p class="quiet">{words}</p></section>'
-    choice = ""
-    if len(report.columns) > 1:
-        options = "".join(f'<option value="{k}">{escape(name)}</option>' for k, name in enumerate(report.columns))
-        choice = f'<p class="columns"><label for="column">Shown</label><select id="column">{options}</select></p>'
+    overview = '<div id="windows"></div>' if len(report.columns) > 1 else ""
+    values = "its values" if report.interval is None else "its values and an interval, which is explained below"
+    more = "" if report.interval is None else ", also expected errors and both ends of the intervals"
     return (
-        f'<section>{choice}<div id="maps" class="map">Reading the maps</div>'
+        f'<section><div id="maps" class="map">Reading the maps</div>'
         "<noscript><p>The maps need JavaScript; everything else does not.</p></noscript>"
-        '<p class="quiet">Drag to move, wheel or pinch to zoom, point at a node for its values; both maps move together and share '
-        "their colours. Zero is pale, values below it are blue.</p></section>"
+        f'<p class="quiet">Drag to move, wheel or pinch to zoom, point at a {_nodes(report)[:-1]} for {values}. Both maps move together and share '
+        f"their colours; values below zero are blue. <b>Show</b> offers a divider to swipe between them, and each map alone{more}.{_window_words(report)}</p>{overview}</section>"
+    )
+
+
+def _window_words(report: ReportData) -> str:
+    """Return how the windows are chosen and compared; nothing for one signal."""
+    if len(report.columns) < 2:
+        return ""
+    limits = "" if report.error is None else ", with limits that take the errors of the two as independent"
+    return (
+        f" The slider chooses one of the {report.columns_name}; all have the same colours. <b>Compare with</b> shows by how much the values "
+        f"differ from those of another one{limits}."
     )
 
 
@@ -317,9 +451,9 @@ def _method_section(report: ReportData) -> str:
         words.append(f"It used {result.details['low_scales']} scales below the usual lowest scale.")
     if "missing" in result.details:
         what = (
-            f"nodes lacked a value in at least one of the {report.columns_name}"
+            f"{_nodes(report)} lacked a value in at least one of the {report.columns_name}"
             if len(report.columns) > 1
-            else "nodes had no value"
+            else f"{_nodes(report)} had no value"
         )
         what = "values were missing" if "parts" in result.details else what  # all columns as one signal on a product graph
         words.append(f"{result.details['missing']:,} {what}.")
@@ -337,12 +471,13 @@ def _error_section(report: ReportData) -> str:
         return ""
     known = report.error[~np.isnan(report.error)]
     quantiles = np.quantile(known, [0.1, 0.5, 0.9]) if len(known) else np.zeros(3)
-    rows = zip(("one node in ten", "half of the nodes", "nine in ten"), quantiles, strict=True)
+    nodes = _nodes(report)
+    rows = zip((f"one {nodes[:-1]} in ten", f"half of the {nodes}", "nine in ten"), quantiles, strict=True)
     table = "".join(f"<div><dt>{name}, at most</dt><dd>{format_spread(size)}</dd></div>" for name, size in rows)
     source = "values and the guides" if has_outside_guides(report.result) else "values alone"
     words = (
-        f'<dl class="spread">{table}</dl><p class="quiet">The expected error of a node (root mean square), estimated from the noisy '
-        f"{source} and averaged over the nodes around it. Darker means less certain.</p>{_column_errors(report)}"
+        f'<dl class="spread">{table}</dl><p class="quiet">The expected error of a {nodes[:-1]} (root mean square), estimated from the noisy '
+        f"{source}. The stronger the colour, the less certain.</p>{_column_errors(report)}{_interval_words(report)}"
     )
     if report.graph.coords is None or not report.graph.n:
         return f"<section><h2>How far to trust it</h2>{words}</section>"
@@ -350,9 +485,37 @@ def _error_section(report: ReportData) -> str:
     return f'<section><h2>Where to trust it</h2><div class="beside">{drawn}<div>{words}</div></div></section>'
 
 
+def _interval_words(report: ReportData) -> str:
+    """Return what the interval of a value means, with an example, in words that can be printed; nothing without intervals."""
+    if report.interval is None:
+        return ""
+    lower, upper = report.interval
+    values = np.where(np.isnan(upper - lower), np.nan, report.denoised)[:, 0]
+    if np.isnan(values).all():
+        return ""
+    node = int(np.nanargmin(np.abs(values - np.nanquantile(values, 0.99))))  # a large value, for an interval that does not end at 0
+    example = escape(
+        format_interval(values[node], lower[node, 0], upper[node, 0], _digits(_value_step(report)), report.texts.behind_numbers)
+    )
+    share, rest = 10 * INTERVAL_LEVEL, 10 * (1 - INTERVAL_LEVEL)
+    if_right = ", if the estimated noise level is right" * bool(report.result.details.get("sigma_estimated"))
+    has_maps = report.graph.coords is not None
+    nodes = _nodes(report)
+    source = (
+        f"Point at a {nodes[:-1]} of the maps above: its value is shown with an interval"
+        if has_maps
+        else "Each value has an interval"
+    )
+    words = (
+        f"{source}, such as <q>{example}</q>. At about {share:g} {nodes} in 10 the true value lies in the interval, at about {rest:.2g} in 10 "
+        f"outside{if_right}. Intervals are for single {nodes} and cannot be added up."
+    )
+    return f'<p class="interval">{words}</p>'
+
+
 def _column_errors(report: ReportData) -> str:
     """Return a sentence on the signals with the smallest and the largest typical error, where each has its own."""
-    named = zip(report.columns, report.result.typical_errors, strict=False)
+    named = zip((column["name"] for column in report.columns), report.result.typical_errors, strict=False)
     known = sorted(((error, name) for name, error in named if error.is_known), key=lambda pair: pair[0].size)
     if len(known) < 2 or np.ndim(report.result.risk) == 0:
         return ""
@@ -362,7 +525,9 @@ def _column_errors(report: ReportData) -> str:
 
 
 def _choice_section(report: ReportData) -> str:
-    return method_sections(report.graph, report.noisy[:, 0], report.result) if not report.columns else ""
+    """Return how the result was chosen, folded: it is for readers who know the method."""
+    sections = method_sections(report.graph, report.noisy[:, 0], report.result) if not report.columns else ""
+    return f'<details class="experts"><summary><h2>For experts</h2></summary>{sections}</details>' if sections else ""
 
 
 # ---- privacy, numbers, foot -------------------------------------------------------------------------------------------
@@ -413,6 +578,5 @@ def _technical_section(report: ReportData) -> str:
 
 
 def _foot(report: ReportData) -> str:
-    attribution = (report.certificate or {}).get("attribution")
-    credit = f"<p>{escape(str(attribution))}</p>" if attribution else ""
+    credit = f"<p>{escape(report.texts.attribution)}</p>" if report.texts.attribution else ""
     return f"<footer>{credit}<p>Made with hushgraph {escape(hushgraph.__version__)}. This file needs no network and sends nothing.</p></footer>"

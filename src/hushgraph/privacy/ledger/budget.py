@@ -17,6 +17,7 @@ SHA-256 of the noisy values to it. Nothing private is kept: no counts, only what
 
 from __future__ import annotations
 
+import json
 import os
 import secrets
 import sqlite3
@@ -32,6 +33,7 @@ from typing import Any
 import numpy as np
 
 from hushgraph._arrays import values_digest
+from hushgraph._deprecation import warn_renamed
 from hushgraph._errors import InputError, InputTypeError, Reference, Sentence
 from hushgraph._validation import checked_number, checked_sigma, shown
 from hushgraph.privacy.calibration import checked_delta, composed_delta
@@ -98,12 +100,6 @@ class Charge:
         """Identity of the ledger."""
         return self.state.identity
 
-    @property
-    def stamp(self) -> dict[str, Any]:
-        """Which budget was charged, and how it stood then: the certificate's "ledger"."""
-        names = ("identity", "dataset", "entry", "head", "replaces")
-        return {name: getattr(self.state, name) for name in names} | {"budget": self.state.budget()}
-
     def spend(self) -> None:
         """Use the charge up, right before the noise is drawn; an error from the second call on."""
         if os.getpid() != self._process or not self._spent.acquire(blocking=False):
@@ -119,6 +115,15 @@ class Charge:
     def __reduce_ex__(self, protocol: Any) -> Any:
         msg = "one charge, one draw: a Charge cannot be copied or pickled; draw the noise here, and send the noisy values"
         raise LedgerError(msg)
+
+
+@dataclass(frozen=True)
+class NamedCharge:
+    """A charge with a name: the ledger right after it, what it claims, and the SHA-256 of the values drawn for it, if they were bound."""
+
+    state: LedgerSnapshot
+    claims: dict[str, Any]
+    values_sha256: str | None
 
 
 # ---- the ledger -----------------------------------------------------------------------------------------------------
@@ -309,6 +314,7 @@ class Ledger:
         delta: float,
         note: str | None = None,
         claims: dict[str, Any] | None = None,
+        name: str | None = None,
     ) -> Charge:
         """Pay for one release before its noise is drawn.
 
@@ -324,6 +330,8 @@ class Ledger:
             For people. Public.
         claims : dict, optional
             What else the certificate will say, ready for JSON; `verify` compares it. Public.
+        name : str, optional
+            A name that no other charge of the ledger has, for `charge_named`. Public.
 
         Returns
         -------
@@ -340,17 +348,21 @@ class Ledger:
         squared, sigma = checked_sensitivity(sensitivity_squared), float(checked_sigma(sigma))
         claim = {"epsilon": checked_number("epsilon", epsilon, "from 0 to 1e6", least=0, most=_MOST), "delta": checked_delta(delta)}
         note = None if note is None else _checked_name("note", note)
+        named = {} if name is None else {"name": _checked_name("name", name)}
         alone = total_after(Decimal(0), squared, sigma)
         if composed_delta(alone, claim["epsilon"]) > claim["delta"]:
             msg = f"sigma = {sigma} is too small for epsilon = {epsilon}, delta = {delta}; use analytic_sigma(...)"
             raise InputError(msg)
         with transaction(self.path, "IMMEDIATE", "nothing was charged and nothing may be released: ") as connection:
-            snapshot, _ = self._current(connection)
+            snapshot, rows = self._current(connection)
+            if name is not None and _entry_named(rows, name) is not None:
+                msg = f"another process was charged for the name {name!r} a moment ago; nothing was charged here; run this again"
+                raise LedgerError(msg)
             check_names(self.dataset, self.unit, self.adjacency, self.identity, (snapshot.replaces,))
             total = snapshot.total_with(squared, sigma)
             cost = {"sensitivity_squared": str(squared), "sigma": sigma, "mu_squared": str(total)}
             promise = {} if claims is None else {"claims": claims}
-            fields = {"kind": "charge", "period": snapshot.period, "note": note, **cost, **claim, **promise}
+            fields = {"kind": "charge", "period": snapshot.period, "note": note, **named, **cost, **claim, **promise}
             snapshot = _insert(connection, self._key, snapshot, **fields)
         self._remember(snapshot)
         return Charge(snapshot, squared, sigma, **claim, creator=_CREATOR)
@@ -375,6 +387,27 @@ class Ledger:
             snapshot = verified_snapshot(self.path.name, rows[1:], key=self._key, known=paid, tail=True)
             snapshot = _insert(connection, self._key, snapshot, kind="draw", period=snapshot.period, note=None, **drawn)
         self._remember(snapshot)
+
+    def charge_named(self, name: str) -> NamedCharge | None:
+        """Return the charge of that name, of whatever period.
+
+        Parameters
+        ----------
+        name : str
+            The name.
+
+        Returns
+        -------
+        NamedCharge or None
+            The charge; None if no charge has the name.
+        """
+        rows = self._read(afresh=True)[1]
+        entry = _entry_named(rows, _checked_name("name", name))
+        if entry is None:
+            return None
+        record = Record(self.path.name, rows)
+        draws = record.draws.get(entry, [])
+        return NamedCharge(record.states[entry - 1], json.loads(rows[entry - 1][1]).get("claims", {}), draws[0] if draws else None)
 
     def renew(self, *, epsilon: float, delta: float, period: str, reason: str, weak_guarantee: bool = False) -> None:
         """Start a new period with a new budget, nothing of it spent: a decision about people's privacy, kept with its reason.
@@ -465,13 +498,13 @@ class Ledger:
         LedgerSnapshot
             The state of the ledger.
         """
-        _warn_renamed("read()", "snapshot()")
+        warn_renamed("Ledger.read()", "Ledger.snapshot()", removed_in="0.3")
         return self.snapshot()
 
     @property
     def seen(self) -> LedgerSnapshot:
         """The old name of `last_snapshot`."""
-        _warn_renamed("seen", "last_snapshot")
+        warn_renamed("Ledger.seen", "Ledger.last_snapshot", removed_in="0.3")
         return self.last_snapshot
 
     @property
@@ -580,6 +613,11 @@ class Ledger:
                 warnings.warn(msg, UserWarning, stacklevel=3)
 
 
+def _entry_named(rows: list[tuple], name: str) -> int | None:
+    """Return the number of the charge of that name."""
+    return next((entry for entry, fields, _ in rows if json.loads(fields).get("name") == name), None)
+
+
 # ---- checks ---------------------------------------------------------------------------------------------------------
 
 
@@ -605,7 +643,3 @@ def _checked_key(key: Any) -> bytes | None:
 def _checked_budget(epsilon: Any, delta: Any, weak_guarantee: bool) -> dict[str, float]:
     epsilon, delta = checked_guarantee(epsilon, delta, weak_guarantee=weak_guarantee, most=_MOST)
     return {"epsilon": epsilon, "delta": delta}
-
-
-def _warn_renamed(old: str, new: str) -> None:
-    warnings.warn(f"Ledger.{old} is called Ledger.{new} now; the old name will go in 0.3", DeprecationWarning, stacklevel=3)

@@ -47,6 +47,7 @@ _SHOWN: dict[str, Callable | None] = {
     "epsilon": float.fromhex,
     "delta": float.fromhex,
     "note": None,
+    "name": None,
     "of": None,
     "values_sha256": None,
     "replaces": None,
@@ -115,6 +116,11 @@ class LedgerSnapshot:
     def budget(self) -> dict[str, Any]:
         """Return epsilon and delta of the budget, its period, and epsilon of what is spent."""
         return {"epsilon": self.epsilon, "delta": self.delta, "period": self.period, "spent": self.spent}
+
+    def stamp(self) -> dict[str, Any]:
+        """Return which budget was charged by the last entry, and how it stood then: the certificate's "ledger"."""
+        names = ("identity", "dataset", "entry", "head", "replaces")
+        return {name: getattr(self, name) for name in names} | {"budget": self.budget()}
 
     def remaining(self, delta: float | None = None) -> float:
         """Return the largest epsilon of one more analytic release at `delta` (the budget's by default), rounded down; 0 if none fits."""

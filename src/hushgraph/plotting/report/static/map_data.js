@@ -48,13 +48,61 @@ const HushMapData = (() => {
         ends[2 * e + 1] = i + offsets[e];
       }
     }
-    const labels = packed.labels ? JSON.parse(new TextDecoder().decode(await inflate(packed.labels))) : null;
-    return { n: x.length, x, y, ends, labels, metres: packed.metres, latitude: packed.latitude };
+    const bends = packed.bends ? await unpackBends(packed.bends, offsets.length) : null;
+    const outlines = packed.outlines ? await unpackOutlines(packed.outlines) : null;
+    const labels = packed.labels ? await unpackTexts(packed.labels) : null;
+    const names = packed.names ? await unpackNames(packed.names) : null;
+    const backdrop = packed.backdrop ? await unpackBackdrop(packed.backdrop) : null;
+    return { n: x.length, x, y, ends, bends, labels, names, outlines, backdrop, metres: packed.metres, latitude: packed.latitude };
+  }
+
+  const unpackTexts = async (packed) => JSON.parse(new TextDecoder().decode(await inflate(packed)));
+
+  /* Names of streets or zones: node i has the names texts[codes[k][i]], where that is not -1. */
+  async function unpackNames({ texts, codes }) {
+    return { texts: await unpackTexts(texts), codes: await Promise.all(codes.map((column) => unpackInto(column, Int32Array))) };
+  }
+
+  const startsOf = (sizes) => sizes.reduce((starts, size, r) => ((starts[r + 1] = starts[r] + size), starts), new Uint32Array(sizes.length + 1));
+
+  /* Where streets bend: edge e bends at the points starts[line[e]] to starts[line[e] + 1], unless line[e] is -1. */
+  async function unpackBends(packed, m) {
+    const [x, y] = await Promise.all([packed.x, packed.y].map((axis) => unpackInto(axis, Float32Array)));
+    const [sizes, edges] = await Promise.all([packed.sizes, packed.edges].map((column) => unpackInto(column, Uint32Array)));
+    const line = new Int32Array(m).fill(-1);
+    edges.forEach((e, k) => (line[e] = k));
+    return { x, y, starts: startsOf(sizes), line };
+  }
+
+  /* Water, parks and borders beneath the map, see map_backdrop.js. */
+  async function unpackBackdrop(packed) {
+    const [x, y] = await Promise.all([packed.x, packed.y].map((axis) => unpackInto(axis, Float32Array)));
+    const [sizes, kinds] = await Promise.all([packed.sizes, packed.kinds].map((column) => unpackInto(column, Uint32Array)));
+    return { x, y, starts: startsOf(sizes), kinds };
+  }
+
+  /* The rings of zones: corners x and y; ring r has the corners starts[r] to starts[r + 1], and belongs to node nodes[r]. */
+  async function unpackOutlines(packed) {
+    const [x, y, sizes, nodes] = await Promise.all([
+      unpackInto(packed.x, Float32Array),
+      unpackInto(packed.y, Float32Array),
+      unpackInto(packed.sizes, Uint32Array),
+      unpackInto(packed.nodes, Uint32Array),
+    ]);
+    return { x, y, starts: startsOf(sizes), nodes };
+  }
+
+  /* Height over width of a map, within what a page has room for; coordinates begin at 0. */
+  function shapeOf(graph) {
+    const extent = (axis) => axis.reduce((most, v) => Math.max(most, v), 0);
+    const { x, y } = graph.outlines ?? graph;
+    return Math.min(Math.max(extent(y) / (extent(x) || 1), 0.4), 1.7);
   }
 
   // ---- preparation, once for a graph -----------------------------------------------------------------------------
 
   function prepare(graph) {
+    if (graph.outlines) return prepareZones(graph);
     const { n, x, y } = graph;
     const isolated = new Uint8Array(n).fill(1);
     for (const i of graph.ends) isolated[i] = 0;
@@ -90,6 +138,48 @@ const HushMapData = (() => {
     return { ...graph, ends, m, box, boxes, length, grid: gridOf(n, x, y, box) };
   }
 
+  /* Zones: a box for each, and its rings; `m` counts zones where it counts edges in other graphs. */
+  function prepareZones(graph) {
+    const { n, outlines } = graph;
+    const { x, y, starts, nodes } = outlines;
+    const boxes = new Float32Array(4 * n);
+    for (let i = 0; i < n; i++) boxes.set([Infinity, Infinity, -Infinity, -Infinity], 4 * i);
+    const firstRing = new Uint32Array(n + 1); // rings are in the order of their nodes
+    const box = [Infinity, Infinity, -Infinity, -Infinity];
+    for (let r = 0; r < nodes.length; r++) {
+      const at = 4 * nodes[r];
+      firstRing[nodes[r] + 1]++;
+      for (let k = starts[r]; k < starts[r + 1]; k++) {
+        boxes[at] = Math.min(boxes[at], x[k]);
+        boxes[at + 1] = Math.min(boxes[at + 1], y[k]);
+        boxes[at + 2] = Math.max(boxes[at + 2], x[k]);
+        boxes[at + 3] = Math.max(boxes[at + 3], y[k]);
+      }
+      for (const side of [0, 1]) box[side] = Math.min(box[side], boxes[at + side]);
+      for (const side of [2, 3]) box[side] = Math.max(box[side], boxes[at + side]);
+    }
+    for (let i = 0; i < n; i++) firstRing[i + 1] += firstRing[i];
+    const widths = Float32Array.from({ length: n }, (_, i) => Math.max(boxes[4 * i + 2] - boxes[4 * i], boxes[4 * i + 3] - boxes[4 * i + 1]));
+    return { ...graph, m: n, box, boxes, firstRing, length: widths.sort()[n >> 1] || 1 };
+  }
+
+  /* The zone that contains (px, py): a ray to the right crosses its sides an odd number of times; -1 if there is none. */
+  function zoneAt(graph, px, py) {
+    const { boxes, firstRing, outlines } = graph;
+    const { x, y, starts } = outlines;
+    for (let i = 0; i < graph.n; i++) {
+      if (px < boxes[4 * i] || py < boxes[4 * i + 1] || px > boxes[4 * i + 2] || py > boxes[4 * i + 3]) continue;
+      let odd = false;
+      for (let r = firstRing[i]; r < firstRing[i + 1]; r++) {
+        for (let k = starts[r], last = starts[r + 1] - 1; k < starts[r + 1]; last = k++) {
+          if (y[k] > py !== y[last] > py && px < x[k] + ((py - y[k]) / (y[last] - y[k])) * (x[last] - x[k])) odd = !odd;
+        }
+      }
+      if (odd) return i;
+    }
+    return -1;
+  }
+
   /* Nodes by square cells, to find the node nearest to a pointer. */
   function gridOf(n, x, y, box) {
     const [wide, high] = [box[2] - box[0] || 1, box[3] - box[1] || 1];
@@ -104,8 +194,9 @@ const HushMapData = (() => {
     return { size, columns, rows, first, nodes };
   }
 
-  /* The node nearest to (px, py) within `reach`; -1 if there is none. */
+  /* The node nearest to (px, py) within `reach`, or the zone that contains it; -1 if there is none. */
   function nearest(graph, px, py, reach) {
+    if (graph.outlines) return zoneAt(graph, px, py);
     const { size, columns, rows, first, nodes } = graph.grid;
     const column = (v) => Math.floor((v - graph.box[0]) / size);
     const row = (v) => Math.floor((v - graph.box[1]) / size);
@@ -121,8 +212,9 @@ const HushMapData = (() => {
     return best;
   }
 
-  /* Mean of the values at both ends of each edge; the value at one end if the other has none. */
+  /* Mean of the values at both ends of each edge; the value at one end if the other has none. The values themselves for zones. */
   function edgeValues(graph, values) {
+    if (graph.outlines) return values;
     const means = new Float32Array(graph.m);
     for (let e = 0; e < graph.m; e++) {
       const a = values[graph.ends[2 * e]], b = values[graph.ends[2 * e + 1]];
@@ -131,8 +223,16 @@ const HushMapData = (() => {
     return means;
   }
 
-  /* Edges that may cross a rectangle. */
+  function zonesIn({ n, boxes }, left, low, right, high) {
+    const visible = new Uint32Array(n);
+    let count = 0;
+    for (let i = 0; i < n; i++) if (boxes[4 * i] <= right && boxes[4 * i + 2] >= left && boxes[4 * i + 1] <= high && boxes[4 * i + 3] >= low) visible[count++] = i;
+    return visible.subarray(0, count);
+  }
+
+  /* Edges, or zones, that may cross a rectangle. */
   function edgesIn(graph, left, low, right, high) {
+    if (graph.outlines) return zonesIn(graph, left, low, right, high);
     const { x, y, ends, boxes, m } = graph;
     const visible = new Uint32Array(m);
     let count = 0;
@@ -148,5 +248,5 @@ const HushMapData = (() => {
     return visible.subarray(0, count);
   }
 
-  return { unpack, unpackGraph, prepare, nearest, edgeValues, edgesIn };
+  return { unpack, unpackGraph, shapeOf, prepare, nearest, edgeValues, edgesIn };
 })();

@@ -1,8 +1,8 @@
 /* Input of a map: pointers, touch, the wheel and keys change its view.
 
    HushMapInput.listen(canvas, on, map): `on` adds a listener that is removed with the map. Of `map` it uses isWhole(), show(px, py,
-   reach), hide(), moveBy(px, py), zoomed(px, py, factor), setView(view), glide(view), fit() and middle(); pixels are CSS pixels from
-   the canvas's corner. */
+   reach), hide(), moveBy(px, py), zoomed(px, py, factor), setView(view), glide(view), fit() and middle(), and for regions
+   isOutlining(event), outline(pixels) and outlined(pixels); pixels are CSS pixels from the canvas's corner. */
 
 "use strict";
 
@@ -16,14 +16,27 @@ const HushMapInput = (() => {
 
   function pointers(canvas, on, map) {
     const down = new Map();
+    let drawing = null; // the pixels of an outline, and the pointer that draws it
     on(canvas, "pointerdown", (event) => {
       if (event.button) return;
+      if (!down.size && !drawing && map.isOutlining(event)) {
+        drawing = { id: event.pointerId, pixels: [pixelOf(canvas, event)] };
+        map.hide();
+        canvas.setPointerCapture(event.pointerId);
+        return;
+      }
+      if (drawing) return;
       down.set(event.pointerId, pixelOf(canvas, event));
       if (event.pointerType === "touch" && map.isWhole() && down.size === 1) return; // scrolls the page
       canvas.setPointerCapture(event.pointerId);
     });
     on(canvas, "pointermove", (event) => {
       const [px, py] = pixelOf(canvas, event);
+      if (drawing) {
+        if (drawing.id !== event.pointerId) return undefined;
+        drawing.pixels.push([px, py]);
+        return map.outline(drawing.pixels);
+      }
       const last = down.get(event.pointerId);
       if (!last) return void (event.pointerType !== "touch" && map.show(px, py, NEAR));
       if (down.size === 1 && event.pointerType === "touch" && map.isWhole()) return;
@@ -35,10 +48,16 @@ const HushMapInput = (() => {
       pinch(map, before, [...down.values()]);
     });
     for (const type of ["pointerup", "pointercancel"]) on(canvas, type, (event) => {
+      if (drawing?.id === event.pointerId) {
+        const { pixels } = drawing;
+        drawing = null;
+        return map.outlined(type === "pointerup" ? pixels : []);
+      }
       const tapped = event.pointerType === "touch" && type === "pointerup" && !canvas.classList.contains("hush-map-dragged");
       down.delete(event.pointerId);
       if (!down.size) canvas.classList.remove("hush-map-dragged");
       if (tapped) map.show(...pixelOf(canvas, event), NEAR_FINGER);
+      return undefined;
     });
     on(canvas, "pointerleave", (event) => event.pointerType === "mouse" && map.hide());
     on(canvas, "dblclick", (event) => map.glide(map.zoomed(...pixelOf(canvas, event), event.shiftKey ? 0.5 : 2)));

@@ -6,49 +6,52 @@
   if (!data.graph) return;
   const maps = document.getElementById("maps");
   const error = document.getElementById("error-map");
-  const columns = document.getElementById("column");
   try {
     const graph = await HushMap.unpackGraph(data.graph);
-    const values = (column, name) => HushMap.unpack(data.columns[column][name]);
-    const extent = (axis) => axis.reduce((most, v) => Math.max(most, v), 0); // coordinates begin at 0
-    const ratio = Math.min(Math.max(extent(graph.y) / (extent(graph.x) || 1), 0.4), 1.7);
-    for (const element of [maps, error]) element?.style.setProperty("--shape", ratio);
-    let current = 0; // the column on the page
-    const pair = async (column) => [
-      { title: "Noisy", note: data.notes[0], values: await values(column, "noisy") },
-      { title: "Denoised", note: data.notes[1], values: await values(column, "denoised") },
-    ];
-    const first = await pair(0);
+    for (const element of [maps, error]) element?.style.setProperty("--shape", HushMap.shapeOf(graph));
+
+    /* The layers of a column; what the result does not know is left out. */
+    async function layersOf(column) {
+      const packed = data.columns[column];
+      const values = {};
+      for (const name of Object.keys(packed)) values[name] = await HushMap.unpack(packed[name]);
+      const { noisy, denoised, error: expected, lower, upper } = values;
+      const layers = [
+        { name: "noisy", title: "Noisy", note: data.notes[0], values: noisy },
+        { name: "denoised", title: "Denoised", note: data.notes[1], values: denoised, lower, upper },
+      ];
+      if (expected) layers.push({ name: "error", title: "Expected error", note: data.notes[2], values: expected, colours: "error" });
+      return lower ? [...layers, ...HushMap.intervalLayers(lower, upper)] : layers;
+    }
+
+    const common = { graph, label: data.label, unit: data.unit, credit: data.credit, fitLabel: data.fit };
+    let layers = await layersOf(0);
     maps.replaceChildren();
-    const both = HushMap.create(maps, { graph, maps: first, name: "Noisy and denoised map", digits: data.digits, fitLabel: data.fit });
-    let [errorMap, errorValues] = [null, null];
-    const errorMaps = () => [{ title: "Expected error", note: data.notes[2], values: errorValues }];
+    let time = null; // of several windows
+    const both = HushMap.create(maps, { ...common, layers, title: data.title, name: "Noisy and denoised map", digits: data.digits, onColours: () => time?.paint() });
+    let errorMap = null;
+    const errorLayer = () => layers.filter(({ name }) => name === "error");
     const drawError = () => {
-      if (!error || errorMap || !errorValues) return;
+      if (!error || errorMap) return;
       error.replaceChildren();
-      errorMap = HushMap.create(error, { graph, maps: errorMaps(), name: "Map of the expected error", digits: data.digits + 1, colours: "error", fitLabel: data.fit });
+      errorMap = HushMap.create(error, { ...common, layers: errorLayer(), title: `${data.title}: expected error`, name: "Map of the expected error", digits: data.digits + 1 });
     };
-    const unpackError = async () => {
-      if (!error) return;
-      errorValues = await values(current, "error");
-      errorMap?.setMaps(errorMaps());
-    };
-    // The second map is drawn when it comes into view, when the browser is idle, or at the latest when the page is printed. The event
-    // before printing cannot wait, so the values are unpacked in advance.
+    // The second map is drawn when it comes into view, when the browser is idle, or at the latest when the page is printed.
     const visibility = new IntersectionObserver((entries) => entries.some((entry) => entry.isIntersecting) && drawError(), { rootMargin: "300px" });
     const whenIdle = window.requestIdleCallback ?? ((act) => setTimeout(act, 300)); // not in Safari
-    columns?.addEventListener("change", async () => {
-      const chosen = (current = Number(columns.value));
-      const next = await pair(chosen);
-      if (chosen !== current) return; // another column was chosen in the meantime
-      both.setMaps(next);
-      await unpackError();
-    });
+    if (data.columns.length > 1) {
+      const follow = (next) => {
+        layers = next;
+        errorMap?.setLayers(errorLayer());
+      };
+      const { windows, half_width: halfWidth, windows_name: noun, label, title } = data;
+      time = HushMapTime.create(both, { windows, layersOf, halfWidth, noun, label, title, overview: document.getElementById("windows"), onLayers: follow });
+      await time.refresh();
+    }
     addEventListener("beforeprint", () => {
       drawError();
       errorMap?.draw();
     });
-    await unpackError();
     if (error) visibility.observe(error);
     whenIdle(drawError, { timeout: 2000 });
     document.documentElement.dataset.ready = "yes";
