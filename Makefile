@@ -21,8 +21,11 @@ WORKERS ?= 2
 FUZZ ?= 20000
 # Length of `make soak`.
 MINUTES ?= 60
+NEWEST_WHEEL = $(shell ls -t dist/*.whl | head -1)
+# The ratios of all runs of `make bench`.
+HISTORY ?= benchmarks/results/speed_history.jsonl
 
-.PHONY: demo test test-slow test-store test-browser test-lowest docs docs-check lint stubs asan wheel sdist sbom audit soak gpu-package bench bench-privacy bench-fused-lasso bench-estimators bench-guides bench-signals bench-counts bench-totals bench-intervals bench-method bench-assumptions bench-coming-from bench-files bench-distributed bench-scaling-model bench-explorer bench-start test-gpu bench-gpu estimators reproduce clean
+.PHONY: demo test test-slow test-store test-browser test-lowest docs docs-check lint stubs asan wheel wheel-check sdist sbom audit soak gpu-package bench bench-privacy bench-fused-lasso bench-estimators bench-guides bench-signals bench-counts bench-totals bench-intervals bench-method bench-assumptions bench-coming-from bench-files bench-distributed bench-scaling-model bench-explorer bench-start test-gpu bench-gpu estimators reproduce clean
 
 demo: $(VENV)/.core  ## a complete private release in a generated city: count, charge, noise, denoise, certificate, maps
 	$(RUN) -m hushgraph demo --out out/demo
@@ -84,6 +87,14 @@ wheel: $(VENV)/.core  ## a wheel in dist/ for WHEEL_PYTHON (default: the Python 
 	rm -rf build/wheel && CXX=zig ZIG_TARGET=$$(uname -m)-linux-gnu.2.28 $(WHEEL_PYTHON) -m pip wheel --no-deps --quiet --wheel-dir build/wheel .
 	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" $(RUN) -m auditwheel repair --wheel-dir dist build/wheel/*.whl
 
+# PATH is one folder, which has no compiler.
+wheel-check: $(VENV)/.core  ## the newest wheel of dist/ in an empty environment without a compiler: its contents, every command of the README
+	$(RUN) -m zipfile -l "$(NEWEST_WHEEL)" | awk '{n = split($$1, part, "."); size[part[n]] += $$NF; count[part[n]]++} END {for (kind in size) print kind, count[kind], size[kind]}'
+	rm -rf build/wheel-check && mkdir -p build/wheel-check/path && $(PYTHON) -m venv build/wheel-check/venv
+	ln -s "$$(command -v true)" build/wheel-check/path/
+	PATH="$(CURDIR)/build/wheel-check/path" build/wheel-check/venv/bin/python -m pip install --quiet --only-binary :all: "$(NEWEST_WHEEL)[all]" pytest httpx
+	PATH="$(CURDIR)/build/wheel-check/path" build/wheel-check/venv/bin/python -m pytest -p no:cacheprovider --rootdir=tests tests/test_readme.py
+
 sdist: $(VENV)/.core  ## the source archive in dist/, made without a network and checked by twine
 	$(PIP) build twine
 	$(RUN) -m build --sdist --no-isolation --outdir dist .
@@ -102,7 +113,7 @@ soak: $(VENV)/.installed  ## MINUTES (default 60) of releases, denoisings, reque
 
 bench: $(BENCH)/.installed  ## comparison with SciPy, PyGSP and the memory bus, and with earlier runs; results in benchmarks/results
 	$(BENCH)/bin/python benchmarks/bench.py
-	$(BENCH)/bin/python benchmarks/speed_watch.py
+	$(BENCH)/bin/python benchmarks/speed_watch.py --history $(HISTORY)
 
 bench-privacy: $(BENCH)/.installed  ## private releases: noise compared with OpenDP and NumPy, counting, joint denoising of a day
 	$(BENCH)/bin/python benchmarks/privacy.py

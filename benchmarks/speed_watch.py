@@ -109,6 +109,7 @@ def main() -> int:
     history = [json.loads(line) for line in arguments.history.read_text().splitlines()] if arguments.history.exists() else []
     new = entry(json.loads(arguments.report.read_text()), commit())
     found = changes(history, new)
+    arguments.history.parent.mkdir(parents=True, exist_ok=True)
     with arguments.history.open("a") as file:
         file.write(json.dumps(new) + "\n")
     draw([*history, new], arguments.history.with_suffix(".svg"))

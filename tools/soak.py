@@ -19,6 +19,7 @@ import json
 import os
 import random
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -32,8 +33,11 @@ import httpx
 import hushgraph as hg
 from hushgraph.explorer.guard import TOKEN_HEADER
 
-BOUND = ["--max-nodes", "2", "--max-per-node", "1", "--max-distance", "200"]
 HUSHGRAPH = [sys.executable, "-m", "hushgraph"]
+RELEASE = shlex.split(  # the name of its folder follows
+    "release streets.graphml trips.csv --ledger budget.db --epsilon 0.05 --delta 1e-9 --max-nodes 2 --max-per-node 1 --max-distance 200 "
+    "--public-graph --quiet -o"
+)
 WORKER = """
 import resource, sys
 import hushgraph as hg
@@ -90,42 +94,13 @@ class Soak:
     def release(self) -> None:
         """A release by the command."""
         name = f"release-{self.counts['release']}"
-        self.command(
-            "release",
-            *self.inputs(),
-            "--ledger",
-            "budget.db",
-            "--epsilon",
-            "0.05",
-            "--delta",
-            "1e-9",
-            *BOUND,
-            "--public-graph",
-            "-o",
-            name,
-            "--quiet",
-        )
+        self.command(*RELEASE, name)
         self.finished.append(name)
 
     def killed_release(self) -> None:
         """A release by the command, killed at a random moment."""
         name = f"killed-{self.counts['killed_release']}"
-        words = [
-            "release",
-            *self.inputs(),
-            "--ledger",
-            "budget.db",
-            "--epsilon",
-            "0.05",
-            "--delta",
-            "1e-9",
-            *BOUND,
-            "--public-graph",
-            "-o",
-            name,
-            "-q",
-        ]
-        process = self.start([*HUSHGRAPH, *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        process = self.start([*HUSHGRAPH, *RELEASE, name], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
             process.wait(self.dice.uniform(0.2, 5.0))
         except subprocess.TimeoutExpired:
@@ -163,9 +138,6 @@ class Soak:
         """The verification of a release that was finished."""
         if self.finished:
             self.command("verify", self.dice.choice(self.finished), "streets.graphml", "--ledger", "budget.db", "--json")
-
-    def inputs(self) -> list[str]:
-        return ["streets.graphml", "trips.csv"]
 
     def run(self, minutes: float) -> None:
         """Do random work for some minutes."""
