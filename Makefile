@@ -36,7 +36,7 @@ PYTEST := OPENBLAS_NUM_THREADS=1 $(RUN) -m pytest -n $(WORKERS) --dist loadfile 
 test: $(VENV)/.installed  ## the tests and doctests, offline; a few minutes
 	$(PYTEST) -m "not slow"
 
-test-slow: $(VENV)/.installed  ## the tests that take many seconds each: a small version of the paper, killed workers, an audit of 10^8 draws
+test-slow: $(VENV)/.installed  ## the tests that take many seconds each: a small version of the paper, killed workers, an audit of 6 * 10^7 draws
 	$(PYTEST) -m "slow and not store"
 
 test-store: $(VENV)/.installed  ## the tests that wait for an S3 server that fails or is gone; three minutes

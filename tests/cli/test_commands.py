@@ -877,6 +877,43 @@ def test_a_report_never_takes_the_place_of_the_map(town, ledger, tmp_path):
     assert run("denoise", town.streets, town.signal, "-o", both, "--report", both).exit_code == 2
 
 
+def test_a_method_that_does_not_fit_the_graph_is_refused_before_the_charge(ledger, tmp_path):
+    (tmp_path / "small.csv").write_text("source,target\na,b\nb,c\n")
+    (tmp_path / "trips.csv").write_text("person,node\n1,a\n2,b\n")
+    words = (
+        "--ledger",
+        ledger,
+        "--epsilon",
+        0.5,
+        "--max-nodes",
+        2,
+        "--max-per-node",
+        1,
+        "--public-graph",
+        "-o",
+        tmp_path / "march",
+    )
+    failed = run("release", tmp_path / "small.csv", tmp_path / "trips.csv", *words, "--method", "counts")
+    assert failed.exit_code == 2
+    assert "cannot be used here" in failed.stderr
+    assert Ledger.open(ledger).spent == 0
+
+
+def test_a_method_that_fails_after_the_charge_gives_way_to_a_simpler_one(town, ledger, tmp_path, monkeypatch):
+    from hushgraph.estimators import denoise
+
+    def only_the_simplest(*arguments, method, **settings):
+        if method != "sgwt_sure":
+            raise MemoryError
+        return denoise(*arguments, method=method, **settings)
+
+    monkeypatch.setattr("hushgraph.estimators.denoise", only_the_simplest)
+    found = answer(*releasing(town, ledger, tmp_path / "march", "--method", "counts"))
+    assert sum("the release is paid for, so it was denoised by the method" in note for note in found["notes"]) == 3
+    assert json.loads((tmp_path / "march" / "certificate.json").read_text())["denoised"]["method"] == "sgwt_sure"
+    read_release(tmp_path / "march", town.graph)
+
+
 def test_a_paid_release_is_saved_elsewhere_if_need_be(town, ledger, tmp_path, monkeypatch):
     from hushgraph.privacy import export
 

@@ -46,6 +46,20 @@ def test_windows_and_series_have_a_row_for_each_map(months, tmp_path):
         np.testing.assert_array_equal(part[["x", "y"]], graph.coords)
 
 
+@pytest.mark.parametrize(
+    "damage", [lambda lines: [lines[0], *sorted(lines[1:], reverse=True)], lambda lines: lines[:-1], lambda lines: []]
+)
+def test_tables_of_a_series_with_other_rows_are_refused(months, tmp_path, damage):
+    """A table that was sorted in a spreadsheet, cut off, or emptied."""
+    folder, _ = months
+    good("series", folder / "streets.npz", folder / "jan", folder / "feb", "--method", "let", "-o", tmp_path / "both")
+    path = tmp_path / "both" / "jan.csv"
+    path.write_text("".join(damage(path.read_text().splitlines(keepends=True))))
+    failed = run("export", folder / "streets.npz", tmp_path / "both", "-o", tmp_path / "both.geojson")
+    assert failed.exit_code == 2
+    assert "a part is missing or damaged" in on_one_line(failed.stderr)
+
+
 def test_zones_are_polygons_and_tables_of_denoise_are_layers(tmp_path):
     graph = hg.datasets.zones(30)
     write_graph(tmp_path / "zones.geojson", graph)

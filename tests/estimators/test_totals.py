@@ -82,9 +82,28 @@ def test_values_that_stay_as_they_are_have_noisy_totals(grid):
     sigma, y = np.full(grid.n, SIGMA), np.random.default_rng(0).normal(size=grid.n)
     shifts = measured_shifts(grid, y[:, None], y[:, None], sigma[:, None], lambda values: values, 0)[0]
     model = ErrorModel.fitted(grid, np.zeros(grid.n), sigma, sigma, shifts)
-    share, factor = model.mixture(Regions.of(grid, {"a": range(100)}).members)
+    share, factor = model.mixture(Regions.of(grid, {"a": range(100)}).members, np.ones(1))
     assert np.sqrt(factor.power(2).sum()) == pytest.approx(SIGMA * 10, rel=0.01)
     assert 0 <= share[0] <= 1
+
+
+def test_regions_that_no_block_measured_have_noisy_totals(grid, result):
+    """The whole map and half of it; regions up to a quarter are estimated."""
+    totals = result.totals({"all": range(grid.n), "half": range(grid.n // 2), "part": range(grid.n // 8)})
+    np.testing.assert_array_equal(totals.value[:2], totals.noisy[:2])
+    np.testing.assert_allclose(totals.se[:2], totals.noisy_se[:2])
+    assert totals.value[2] != totals.noisy[2]
+    assert totals.se[2] < totals.noisy_se[2]
+
+
+def test_a_sum_that_the_estimate_keeps_has_the_error_of_the_noisy_sum(grid, result):
+    model = result.origin.cache["error models"][0]
+    inside = Regions.of(grid, {"a": range(100), "same": range(100)}).members
+    share, factor = model.mixture(inside, np.array([0.0, 1.0]))
+    assert share[0] == 0 < share[1]
+    errors = np.sqrt(factor.power(2).sum(axis=1))
+    assert errors[0] == pytest.approx(SIGMA * 10)
+    assert errors[1] < errors[0]
 
 
 def test_shifts_measure_the_jacobian(grid):

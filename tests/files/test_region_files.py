@@ -26,6 +26,26 @@ def written(path, *features, **more):
     return path
 
 
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("node,region\n0,Forêt\n1,Forét\n".encode("latin-1"), "not in UTF-8"),
+        (b'node,region\n0,"a\n1,b\n', "unexpected end of data"),
+        (b"node,region\n0," + b"x" * 200_000 + b"\n", "field larger than field limit"),
+    ],
+)
+def test_tables_whose_names_would_be_mixed_up_are_refused(grid, tmp_path, content, message):
+    (tmp_path / "zones.csv").write_bytes(content)
+    with pytest.raises(ValueError, match=message):
+        read_regions(tmp_path / "zones.csv", grid)
+
+
+def test_the_number_of_a_feature_is_no_name_of_another(grid, tmp_path):
+    path = written(tmp_path / "zones.geojson", feature([SQUARE], properties={"name": "2"}), feature([SQUARE], properties={}))
+    with pytest.raises(ValueError, match="a region named 2 and no name for feature 2"):
+        read_regions(path, grid)
+
+
 def test_polygons_with_holes_and_parts(grid, tmp_path):
     far = [[1.5, -2.5], [2.5, -2.5], [2.5, -1.5], [1.5, -1.5], [1.5, -2.5]]
     path = written(

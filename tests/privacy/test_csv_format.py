@@ -156,8 +156,27 @@ def test_offsets_and_hours_of_half_days():
     ]  # fmt: skip
 
 
+def test_blanks_around_a_format_mean_nothing():
+    """They are stripped off the times, so a format that kept its own would match no row."""
+    for text in ("%d/%m/%Y ", " %d/%m/%Y"):
+        assert CsvFormat(time_format=text).times.iso(b"05/01/2013") == b"2013-01-05T00:00:00"
+
+
 @pytest.mark.parametrize(
-    "wrong", ["", "%d/%m", "%Y-%m-%d %Q", "%Y-%m-%d%", "%Y-%m-%d %d", "%Y-%m-%d %M", "%Y-%m-%d %I", "%Y %y %m %d", 7]
+    "wrong",
+    [
+        "",
+        "%d/%m",
+        "%Y-%m-%d %Q",
+        "%Y-%m-%d%",
+        "%Y-%m-%d %d",
+        "%Y-%m-%d %M",
+        "%Y-%m-%d %I",
+        "%Y %y %m %d",
+        7,
+        "%Y-%m-%d\n",
+        "%Y-%m-%d\ud800",
+    ],
 )
 def test_formats_that_cannot_be_used_are_refused(wrong):
     with pytest.raises(InputError, match="time_format must"):
@@ -172,6 +191,7 @@ def test_formats_that_cannot_be_used_are_refused(wrong):
         ({"delimiter": "1"}, "one ASCII character"),
         ({"delimiter": '"'}, "one ASCII character"),
         ({"decimal": ";"}, "decimal"),
+        ({"encoding": []}, "the name of an encoding"),
         ({"decimal": ","}, "another character than the decimal sign"),
         *(
             ({"encoding": name}, "one byte per character")

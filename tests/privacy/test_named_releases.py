@@ -183,7 +183,7 @@ def test_a_crash_after_the_charge_keeps_the_name_charged(graph, ledger, where):
     assert kinds(ledger) == ["create", "charge"]
     for _ in range(2):
         with pytest.raises(
-            LedgerError, match=r"the name 'march' was charged on .* \(entry 2\), and the map drawn for it is not in"
+            LedgerError, match=r"the name 'march' was charged on .* \(entry 2\), and the ledger has no map for it"
         ) as failure:
             released(counts_of(graph), ledger)
         assert "nothing was charged now" in str(failure.value)
@@ -191,6 +191,55 @@ def test_a_crash_after_the_charge_keeps_the_name_charged(graph, ledger, where):
     spent = ledger.spent
     released(counts_of(graph), ledger, name="march, second draw", epsilon=0.5)
     assert ledger.spent > spent, "a new draw is charged"
+
+
+def test_a_ledger_that_cannot_record_the_map_loses_nothing(graph, ledger, monkeypatch):
+    """The values are returned with a warning; the name is charged, and never returns a map that the ledger does not know."""
+
+    def locked(*_):
+        raise LedgerError("database is locked")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Ledger, "bind", locked)
+        with pytest.warns(UserWarning, match="charged and is returned, but its map could not be recorded .*database is locked"):
+            first = released(counts_of(graph), ledger)
+    assert first.values.shape == (graph.n,)
+    with pytest.raises(LedgerError, match="the ledger has no map for it"):
+        released(counts_of(graph), ledger)
+    assert kinds(ledger) == ["create", "charge"]
+
+
+def test_a_name_belongs_to_its_places(ledger):
+    """Zones with the same borders at other places are other terms."""
+
+    def zones(x):
+        square = np.array([[0, 0], [1, 0], [1, 1], [0, 1], [0, 0]]) + [x, 0]
+        shapes = [{"type": "Polygon", "coordinates": [(square + [k, 0]).tolist()]} for k in range(3)]
+        features = [{"type": "Feature", "properties": {}, "geometry": shape, "id": k} for k, shape in enumerate(shapes, 10)]
+        return hg.Graph.from_polygons({"type": "FeatureCollection", "features": features}, crs="planar")
+
+    here, there = zones(0), zones(100)
+    assert here.hash == there.hash
+    assert here.places_hash != there.places_hash
+    released(counts_of(here), ledger)
+    again(counts_of(zones(0)), ledger)
+    with pytest.raises(LedgerError, match=r"on other terms .*graph was another one"):
+        released(counts_of(there), ledger)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"PK\x03\x04 no zip",
+        b"\x93NUMPY\x01\x00\x76\x00{'descr': '<f8', 'fortran_order': False, 'shape': (100000000000000000,), }\n",
+    ],
+)
+def test_a_damaged_file_of_values_is_lost_and_no_crash(graph, ledger, tmp_path, content):
+    released(counts_of(graph), ledger)
+    (file,) = tmp_path.joinpath("budget.db.releases").iterdir()
+    file.write_bytes(content)
+    with pytest.raises(LedgerError, match="the file was removed or changed"):
+        released(counts_of(graph), ledger)
 
 
 def test_many_processes_at_once_are_charged_once(graph, ledger):

@@ -450,7 +450,7 @@ def test_the_certificate_says_what_it_must(graph, counts, ledger, tmp_path):
     assert (text["unit"], text["adjacency"], text["bound"], text["public_graph"]) == ("person", "add-remove", "assumed", True)
     assert (text["not_protected"], text["attribution"]) == ("drivers", "© OpenStreetMap contributors")
     assert (text["sigma"], text["lattice"]) == (public.sigma, public.lattice)
-    assert text["graph"] == {"hash": graph.hash, "nodes": graph.n, "edges": graph.n_edges}
+    assert text["graph"] == {"hash": graph.hash, "nodes": graph.n, "edges": graph.n_edges, "places": graph.places_hash}
     head, budget = ledger.entries()[1]["head"], {"epsilon": 5.0, "delta": 1e-6, "period": None, "spent": pytest.approx(0.5)}
     stamp = {"identity": ledger.identity, "dataset": "trips", "entry": 2, "head": head, "replaces": None, "budget": budget}
     assert text["ledger"] == stamp

@@ -16,9 +16,11 @@ import pytest
 from typer.testing import CliRunner
 
 import hushgraph as hg
+from hushgraph._errors import InputError
 from hushgraph.cli import app
 from hushgraph.privacy import release
 from hushgraph.privacy.calibration import analytic_sigma
+from hushgraph.privacy.certificate import remarks_of
 from hushgraph.privacy.counting import CountMap, count_events, declare_counts
 from hushgraph.privacy.lattice import lattice_step
 from hushgraph.privacy.ledger import budget as ledger_module
@@ -321,7 +323,7 @@ def test_a_release_that_was_never_finished_has_no_map(ledger, tmp_path, monkeypa
 
     with monkeypatch.context() as patch:
         patch.setattr(Ledger, "bind", crash)
-        with pytest.raises(LedgerError, match="the power failed"):
+        with pytest.warns(UserWarning, match="the power failed"):
             release(counted(dataset="trips"), ledger=ledger, **ASKED)
     assert [entry["kind"] for entry in ledger.entries()] == ["create", "charge", "draw", "charge"]
     last = ledger.entries()[-1]
@@ -335,6 +337,30 @@ def test_a_release_that_was_never_finished_has_no_map(ledger, tmp_path, monkeypa
     }
     with pytest.raises(LedgerTampered, match="no map is bound to entry 4"):
         ledger.verify({**honest, "ledger": stamp, "created": last["time"]})
+
+
+@pytest.mark.parametrize(
+    "change", [{"interval": 0.999}, {"interval": "0.9"}, {"method": {}}, {"method": "x"}, {"nonnegative": 1}, {"integer": None}]
+)
+def test_a_certificate_says_of_its_map_what_a_release_can_say(ledger, tmp_path, change):
+    folder = folder_of(ledger, tmp_path / "out")
+    known = certificate_in(folder)
+    assert verify_release(folder, ledger=ledger).ok
+    known["denoised"] |= change
+    if isinstance(known["denoised"]["interval"], float):
+        known["remarks"] = remarks_of(known)
+    (folder / "certificate.json").write_text(json.dumps(known))
+    assert not verify_release(folder, ledger=ledger).ok
+
+
+def test_a_certificate_that_nobody_could_read_is_not_charged_for(ledger):
+    windows = tuple(range(60_001))
+    counts = declare_counts(
+        hg.datasets.grid(2, 1), np.zeros((2, 60_000)), unit="person", adjacency="add-remove", sensitivity=1, windows=windows
+    )
+    with pytest.raises(InputError, match="nothing was charged: the certificate would have"):
+        release(counts, ledger=ledger, **ASKED)
+    assert [entry["kind"] for entry in ledger.entries()] == ["create"]
 
 
 def test_one_charge_one_map(ledger):

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -49,6 +50,8 @@ _BUDGET, _OUTPUT = "Budget", "What comes out"
 _CHECK_FIRST = (  # whatever the events are: a release says nothing that depends on them
     "rows that are not understood are left out, and a release never tells how many; to see it on your screen before anything is charged: "
 )
+_SIGNALS_TO_END = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+_SIMPLER_METHODS = ("auto", "let", "sgwt_sure")  # by which a release is denoised if the method fails
 _WAIT = b"\nThe budget is charged: the files are finished first, so that nothing is lost. Ctrl-C again drops the release.\n"
 
 
@@ -120,6 +123,7 @@ def command(
 ) -> None:
     """Count private events, charge the budget, add noise once, denoise, and write a folder that may be published."""
     with open_terminal("release", as_json=as_json, quiet=quiet) as terminal:
+        from hushgraph.estimators import check_method
         from hushgraph.privacy import ReleaseRequest
 
         terminal.stopped = "nothing was charged, nothing was written"
@@ -138,6 +142,7 @@ def command(
         ).checked(budget)  # before minutes of counting; the charge checks again
         graph = reading.graph(terminal, graph_file, streets=guiding.street_guides)
         graph_words = shlex.join([str(graph_file), *words_of(reading)])  # how other commands read the same graph
+        check_method(graph, method_name(method))
         guides = _checked_guides(terminal, guiding, graph, method_name(method))
         checked = replace(counting, unit=None if counting.assume_bound else ledger.unit)
         terminal.note(
@@ -198,34 +203,39 @@ def _drawn(terminal: Terminal, counts: CountMap, request: ReleaseRequest, ledger
 
 
 def _denoised(terminal: Terminal, published: Release, method: MethodName, guides: list[Any] | None) -> Denoised:
-    """Return the denoised map; should the guides fail, that without guides, since the release is paid for."""
+    """Return the denoised map; should guides or method fail, one by simpler means, since the release is paid for."""
     from hushgraph.estimators import denoise
 
+    options: list[dict[str, Any]] = [{"method": method}, *({"method": name} for name in _SIMPLER_METHODS if name != method)]
     if guides is not None:
+        options.insert(0, {"method": method, "guides": guides})
+    for chosen, simpler in pairwise(options):
         try:
-            return denoise(published.graph, published, method=method, nonnegative=True, guides=guides)
+            return denoise(published.graph, published, nonnegative=True, **chosen)
         except Exception as error:
             reason, _ = sentence_of(error, "release")
-            terminal.note(f"the release is paid for, so it was denoised without the guides, which could not be used: {reason}")
-    return denoise(published.graph, published, method=method, nonnegative=True)
+            means = "without the guides" if "guides" in chosen else f"by the method {simpler['method']}"
+            terminal.note(f"the release is paid for, so it was denoised {means}: {reason}")
+    return denoise(published.graph, published, nonnegative=True, **options[-1])
 
 
 class DeferredInterrupt:
-    """Ctrl-C while something paid for is on its way: the first is remembered for later, the second stops at once."""
+    """Ctrl-C, or the signal to end, while something paid for is on its way: the first is remembered for later, the second stops at once."""
 
     def __init__(self) -> None:
         self.requested = False
-        self._before: Any = None
+        self._before: dict[int, Any] = {}
 
     def __enter__(self) -> DeferredInterrupt:
-        usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-        if usual and threading.current_thread() is threading.main_thread():
-            self._before = signal.signal(signal.SIGINT, self._defer)
+        if threading.current_thread() is threading.main_thread():
+            for number in _SIGNALS_TO_END:
+                if signal.getsignal(number) in (signal.default_int_handler, signal.SIG_DFL):
+                    self._before[number] = signal.signal(number, self._defer)
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._before is not None:
-            signal.signal(signal.SIGINT, self._before)
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
 
     def _defer(self, *_: object) -> None:
         if self.requested:

@@ -43,6 +43,7 @@ from .counts.surroundings import (
 from .denoising import (
     IMPOSSIBLE_RISK as IMPOSSIBLE_RISK,
     TOO_LARGE as TOO_LARGE,
+    check_method as check_method,
     denoise as denoise,
 )
 from .guides.draws import (

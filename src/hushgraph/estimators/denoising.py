@@ -15,7 +15,7 @@ from hushgraph._progress import Progress, between, nth, timed, watching
 from hushgraph._validation import checked_real_array, choose
 from hushgraph.core import rowwise_variances
 from hushgraph.estimators.combined import denoise_combined
-from hushgraph.estimators.counts.method import denoise_counts
+from hushgraph.estimators.counts.method import check_counts_graph, denoise_counts
 from hushgraph.estimators.guides.draws import draw_marks
 from hushgraph.estimators.guides.guided import IMPOSSIBLE_WORDS, denoise_guided
 from hushgraph.estimators.guides.reading import Guide, read_guides, without_gaps
@@ -29,7 +29,7 @@ from hushgraph.estimators.risk import IMPOSSIBLE, Assessed, NoiseRisk, average
 from hushgraph.estimators.settings import Settings
 from hushgraph.estimators.wavelet import denoise_wavelets
 from hushgraph.graphs import Graph, Noisy, as_graph
-from hushgraph.wavelets import Frame, Law, Level, Noise, Rule, ThresholdChoice, checked_frame_of, noise_level_of
+from hushgraph.wavelets import Frame, Law, Level, Noise, Rule, ThresholdChoice, check_exact_size, checked_frame_of, noise_level_of
 
 LARGEST_CACHED_PRODUCT = 2**19  # nodes
 # details of one product graph, which mean nothing for the mean of several
@@ -198,6 +198,30 @@ def denoise(
     timings["total"] = time.perf_counter() - started
     draws = draw_marks(problem.values).union(*(guide.draws for guide in problem.guides))
     return in_input_form(graph, noisy, result, settings, integer=integer, draws=draws, problem=problem)
+
+
+def check_method(graph: Graph, method: MethodName) -> None:
+    """Raise the InputError that `denoise` raises if a method cannot be used on a graph; nothing is computed.
+
+    Parameters
+    ----------
+    graph : Graph
+        The graph.
+    method : str
+        The method.
+
+    Raises
+    ------
+    InputError
+        If the graph is too small or too large for the method.
+    """
+    if graph.n == 0:
+        msg = "the graph has no nodes, and there is nothing to denoise; check the file of the graph"
+        raise InputError(msg)
+    if method == "counts":
+        check_counts_graph(graph)
+    if method == "sgwt_exact":
+        check_exact_size(graph)
 
 
 def in_input_form(

@@ -151,6 +151,8 @@ class ErrorModel:
         Root of the prior variance of each node, up to alpha.
     alpha, gamma : (levels,) arrays
         The weights of the K_l in T, and in H - G.
+    largest_noise : float
+        V of the largest block that was measured.
     """
 
     graph: Graph
@@ -158,6 +160,7 @@ class ErrorModel:
     tau: np.ndarray
     alpha: np.ndarray
     gamma: np.ndarray
+    largest_noise: float
 
     @classmethod
     def fitted(cls, graph: Graph, residual: np.ndarray, sigma: np.ndarray, error: np.ndarray, shifts: list[Shifts]) -> ErrorModel:
@@ -174,10 +177,14 @@ class ErrorModel:
                 Measured(noise, agreement / noise, (regions @ residual) ** 2 / noise, regions @ left / size, prior, coherent)
             )
         alpha = _fitted_alpha(rungs)
-        return cls(graph, sigma, tau, alpha, _fitted_gamma(rungs, alpha))
+        return cls(graph, sigma, tau, alpha, _fitted_gamma(rungs, alpha), max(float(rung.noise.max()) for rung in rungs))
 
-    def mixture(self, regions: sparse.csr_array) -> Mixture:
-        """Return how the sums over regions, rows of indicators (regions, n), are mixed, and their errors."""
+    def mixture(self, regions: sparse.csr_array, moved: np.ndarray) -> Mixture:
+        """Return how the sums over regions, rows of indicators (regions, n), are mixed, and their errors.
+
+        `moved` is the denoised sum of each region less the noisy one. Where it is 0, as it is on a whole map if the estimate keeps the mean, and in
+        regions larger than any block that was measured, the noisy sum is taken as it is, with its error.
+        """
         kernel = Kernel(self.graph)
         noise = sparse.csr_array(regions @ sparse.diags_array(self.sigma))
         prior = sparse.hstack([np.sqrt(w) * part for w, part in zip(self.alpha, kernel.rows(regions, self.tau), strict=True)])
@@ -186,6 +193,7 @@ class ErrorModel:
         kept = np.divide(T, V + T, out=np.zeros_like(V), where=V > 0)  # G / V
         gap = V * (1 - kept)
         share = np.divide(gap, gap + excess, out=np.zeros_like(V), where=gap + excess > 1e-9 * V)
+        share[(np.abs(moved) <= 1e-6 * np.sqrt(V)) | (self.largest_noise < V)] = 0.0
         # the error of S is (1 - u + u G / V) noise - u (1 - G / V) deviation + u bias, three independent parts
         parts = ((1 - share + share * kept, noise), (share * (1 - kept), prior), (share, bias))
         return Mixture(share, sparse.csr_array(sparse.hstack([sparse.diags_array(scale) @ part for scale, part in parts])))

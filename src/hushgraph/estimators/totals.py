@@ -16,7 +16,7 @@ from hushgraph._validation import checked_level
 from hushgraph.estimators.denoising import solve
 from hushgraph.estimators.origin import Origin
 from hushgraph.estimators.result import INTERVAL_LEVEL, Denoised, node_errors
-from hushgraph.estimators.total_errors import MIN_NODES, ErrorModel, Mixture, measured_shifts, only_noise
+from hushgraph.estimators.total_errors import MIN_NODES, ErrorModel, measured_shifts, only_noise
 from hushgraph.graphs import Regions, pandas_module, region_nodes
 
 MOST_SHOWN = 20  # rows of a table of totals as text
@@ -249,10 +249,11 @@ def totals_of(result: Denoised, regions: Any) -> Totals:
     n_nodes = np.diff(inside.indptr)
     is_unknown = (n_nodes == 0) & (np.diff(members.indptr) > 0)
     noisy, value, factors = [], [], []
-    for j, mixture in enumerate(_mixtures(origin, result, inside)):
-        y, moved = values[known, j], (estimate - values)[known, j]
-        noisy.append(inside @ y)
-        value.append(noisy[-1] + mixture.share * (inside @ moved))
+    for j, model in enumerate(_error_models(origin, result)):
+        moved = inside @ (estimate - values)[known, j]
+        mixture = only_noise(sigma[known, j], inside) if model is None else model.mixture(inside, moved)
+        noisy.append(inside @ values[known, j])
+        value.append(noisy[-1] + mixture.share * moved)
         factors.append(mixture.factor)
     m, k = len(noisy), len(names)
     order = np.arange(m * k).reshape(m, k).T.ravel()  # the columns of a region follow each other
@@ -294,18 +295,15 @@ def _origin_of(result: Denoised) -> Origin:
     return result.origin
 
 
-def _mixtures(origin: Origin, result: Denoised, inside: sparse.csr_array) -> list[Mixture]:
-    """Return how noisy and denoised sums are mixed, for each signal."""
+def _error_models(origin: Origin, result: Denoised) -> list[ErrorModel | None]:
+    """Return the model of each signal, from the cache of the result if there are some."""
     models = origin.cache.get("error models")
     if models is None:
-        models = origin.cache["error models"] = _error_models(origin, result)
-    known = ~np.isnan(origin.values).any(axis=1)
-    return [
-        only_noise(origin.sigma[known, j], inside) if model is None else model.mixture(inside) for j, model in enumerate(models)
-    ]
+        models = origin.cache["error models"] = _fitted_models(origin, result)
+    return models
 
 
-def _error_models(origin: Origin, result: Denoised) -> list[ErrorModel | None]:
+def _fitted_models(origin: Origin, result: Denoised) -> list[ErrorModel | None]:
     """Return the model of each signal, fitted to the signal denoised again several times; None if its error is not known.
 
     On graphs that are too small there is none either.

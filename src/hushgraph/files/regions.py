@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +48,14 @@ def read_regions(path: str | Path, graph: Graph) -> Regions:
     if path.suffix.lower() in POLYGON_ENDINGS:
         return _polygons_of(path, graph)
     content = path.read_bytes().removeprefix(BYTE_ORDER_MARK)
-    return _table_of(path, content.decode("utf-8", errors="replace"), graph)
+    try:
+        return _table_of(path, content.decode("utf-8"), graph)
+    except UnicodeDecodeError:
+        msg = f"{path} is not in UTF-8, so its names cannot be told apart; save it as UTF-8"
+        raise InputError(msg) from None
+    except csv.Error as error:
+        msg = f"{path} is no table of the columns node and region ({error}); mend it"
+        raise InputError(msg) from None
 
 
 def check_region_file(path: Path) -> None:
@@ -61,7 +69,8 @@ def check_region_file(path: Path) -> None:
 
 
 def _table_of(path: Path, text: str, graph: Graph) -> Regions:
-    rows = list(csv.reader(text.splitlines(), delimiter="\t" if path.suffix.lower() == ".tsv" else ","))
+    lines = io.StringIO(text, newline="")
+    rows = list(csv.reader(lines, delimiter="\t" if path.suffix.lower() == ".tsv" else ",", strict=True))
     head = [name.strip().lower() for name in rows[0]] if rows else []
     if "node" not in head or "region" not in head:
         msg = f"{path} needs the columns node and region in its first line; it has {', '.join(head) or 'none'}"
@@ -91,6 +100,12 @@ def _table_of(path: Path, text: str, graph: Graph) -> Regions:
 def _polygons_of(path: Path, graph: Graph) -> Regions:
     content = geojson_of(path)
     shapes = [_shape_of(path, k, properties, parts) for k, (properties, parts) in enumerate(features_of(content, path))]
+    named = {name for name, _ in shapes if name is not None}
+    for k, (name, parts) in enumerate(shapes):
+        if name is None and str(k + 1) in named:
+            msg = f"{path} has a region named {k + 1} and no name for feature {k + 1}; give each a property {', '.join(NAME_PROPERTIES[:-1])} or {NAME_PROPERTIES[-1]}"
+            raise InputError(msg)
+        shapes[k] = (str(k + 1) if name is None else name, parts)
     crs = crs_of(content)
     if crs and graph.crs == "lonlat" and not crs.endswith(LONLAT):
         msg = f"{path} is in the coordinates {crs}, and the graph in longitude and latitude; convert it to EPSG:4326"
@@ -100,11 +115,11 @@ def _polygons_of(path: Path, graph: Graph) -> Regions:
 
 def _shape_of(
     path: Path, k: int, properties: dict[str, Any], parts: list[list[np.ndarray]] | None
-) -> tuple[str, list[list[np.ndarray]]]:
-    """Return the name and the parts of one feature; its number is its name if it has no other."""
+) -> tuple[str | None, list[list[np.ndarray]]]:
+    """Return the name of one feature, if it has one, and its parts."""
     rings = [ring for part in parts or [] for ring in part]
     if not rings or any(len(ring) < 3 or ring.shape[1] != 2 or not np.isfinite(ring).all() for ring in rings):
         msg = f"{path} is no GeoJSON of polygons: feature {k + 1} is none; write a FeatureCollection of Polygon and MultiPolygon, with a property name"
         raise InputError(msg)
-    name = next((properties[one] for one in NAME_PROPERTIES if properties.get(one) is not None), k + 1)
-    return str(name), parts or []
+    name = next((str(properties[one]) for one in NAME_PROPERTIES if properties.get(one) is not None), None)
+    return name, parts or []

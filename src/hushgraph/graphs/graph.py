@@ -690,6 +690,17 @@ class Graph:
             digest.update("\x1f".join(map(repr, self.labels.tolist())).encode())
         return digest.hexdigest()
 
+    @cached_property
+    def places_hash(self) -> str | None:
+        """SHA-256 of the outlines of zones, or of the coordinates of other nodes, which `hash` does not cover; None without them."""
+        if self.coords is None:
+            return None
+        parts = (self.coords,) if self.outlines is None else (self.outlines.corners, self.outlines.starts, self.outlines.nodes)
+        digest = hashlib.sha256(str(self.crs).encode())
+        for part in parts:
+            digest.update(np.ascontiguousarray(part).tobytes())
+        return digest.hexdigest()
+
     @property
     def _are_numbered_zones(self) -> bool:
         """Whether the ids of zones are 0 to n - 1 in this order: earlier versions kept no labels of them, and `hash` stays as it was."""

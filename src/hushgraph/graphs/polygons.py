@@ -213,7 +213,15 @@ def _parts(geometry: Mapping[str, Any] | None) -> list[list[np.ndarray]] | None:
     if geometry["type"] not in ("Polygon", "MultiPolygon"):
         return None
     parts = [geometry["coordinates"]] if geometry["type"] == "Polygon" else geometry["coordinates"]
-    return [[np.array(ring, dtype=np.float64).reshape(len(ring), -1)[:, :2] for ring in part] for part in parts if part]
+    return [[_ring(ring) for ring in part] for part in parts if part]
+
+
+def _ring(corners: Any) -> np.ndarray:
+    """Return the corners of a ring without their heights."""
+    ring = np.array(corners, dtype=np.float64)
+    if ring.ndim != 2:
+        raise ValueError
+    return ring[:, :2]
 
 
 def _of_geojson(content: Mapping[str, Any], where: str, label: str | None, crs: str | None) -> Polygons:

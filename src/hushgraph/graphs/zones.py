@@ -85,6 +85,8 @@ def _merged(found: Polygons) -> Polygons:
             raise InputError(msg)
         for ring in (ring for part in parts for ring in part):
             _check_ring(name, ring, found.crs)
+        for outer, *holes in parts:
+            _check_holes(name, outer, holes)
         zones.setdefault(name, []).extend(parts)
     texts = None
     if found.names is not None:
@@ -108,6 +110,23 @@ def _check_ring(name: Any, ring: np.ndarray, crs: str | None) -> None:
     size = np.ptp(corners, axis=0).max(initial=0.0)
     if len(corners) < 3 or abs(signed_area(corners)) <= 1e-12 * size**2:
         msg = f"zone {shown(name)} has a ring without area: a line, a point, or a figure of eight; mend the polygon"
+        raise InputError(msg)
+
+
+def _check_holes(name: Any, outer: np.ndarray, holes: list[np.ndarray]) -> None:
+    """Refuse holes that reach out of the ring around them, or that leave nothing of it."""
+    if not holes:
+        return
+    corners = open_ring(outer)
+    ring = _Part(0, corners, np.roll(corners, -1, axis=0), corners.min(axis=0), corners.max(axis=0))
+    near = (1e-6 * np.ptp(corners, axis=0).max()) ** 2
+    for hole in map(open_ring, holes):
+        is_outside = ~_are_in(hole, ring)
+        if is_outside.any() and (_squared_distances(hole[is_outside], ring) > near).any():
+            msg = f"zone {shown(name)} has a hole that reaches out of the ring around it; mend the polygon"
+            raise InputError(msg)
+    if sum(abs(signed_area(open_ring(hole))) for hole in holes) >= abs(signed_area(corners)):
+        msg = f"zone {shown(name)} has holes that leave nothing of it; mend the polygon"
         raise InputError(msg)
 
 
@@ -231,8 +250,12 @@ def _overlaps(begins: np.ndarray, ends: np.ndarray, others: np.ndarray, other_en
 
 
 def _reaches_into(part: _Part, inner: np.ndarray, other: _Part, near: float) -> bool:
-    """Return whether a corner, the middle of a side or the inner place of a part is in another part, further than `near` from its border."""
-    places = np.concatenate([inner[None], part.begins, (part.begins + part.ends) / 2])
+    """Return whether a place of a part is in another part, further than `near` from its border.
+
+    The places are the inner place of the part, its corners, the middles of its sides, and the middles of the pieces into which the border of the
+    other part cuts them: two bars that form a cross have no corner in each other.
+    """
+    places = np.concatenate([inner[None], part.begins, (part.begins + part.ends) / 2, *_middles_of_pieces(part, other, near)])
     places = places[((places > other.low + near) & (places < other.high - near)).all(axis=1)]
     chunk = max(_MOST_PRODUCTS // len(other.begins), 1)
     for start in range(0, len(places), chunk):
@@ -241,6 +264,27 @@ def _reaches_into(part: _Part, inner: np.ndarray, other: _Part, near: float) -> 
         if len(inside) and (_squared_distances(inside, other) > near**2).any():
             return True
     return False
+
+
+def _middles_of_pieces(part: _Part, other: _Part, near: float) -> Iterator[np.ndarray]:
+    """Yield the middles of the pieces of each side of a part that the sides of another part cut."""
+    rows, columns = _near_box(part, other, near), _near_box(other, part, near)
+    chunk = max(_MOST_PRODUCTS // max(len(columns), 1), 1)
+    begins, along = other.begins[columns], other.ends[columns] - other.begins[columns]
+    for start in range(0, len(rows), chunk):
+        some = rows[start : start + chunk]
+        sides, offset = part.ends[some] - part.begins[some], begins[None] - part.begins[some][:, None]
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            scale = _cross(sides[:, None], along[None])  # 0 for parallel sides, which do not cut each other
+            t, s = _cross(offset, along[None]) / scale, _cross(offset, sides[:, None]) / scale
+            is_cut = (t > 0) & (t < 1) & (s >= 0) & (s <= 1)
+        for k in np.flatnonzero(is_cut.any(axis=1)).tolist():
+            ends = np.concatenate([[0.0], np.sort(t[k, is_cut[k]]), [1.0]])
+            yield part.begins[some[k]] + ((ends[:-1] + ends[1:]) / 2)[:, None] * sides[k]
+
+
+def _cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0]
 
 
 def _are_in(places: np.ndarray, part: _Part) -> np.ndarray:

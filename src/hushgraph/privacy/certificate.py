@@ -39,6 +39,7 @@ _INTERVALS = (
     "estimate, not a guarantee, and intervals cannot be added up."
 )
 _LARGEST_FILE = 1_000_000  # bytes of a certificate that are read
+_LARGEST_CLAIMS = 600_000  # bytes of its claims; the rest is for texts, guides and files
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,13 +85,29 @@ class Terms:
             "dataset": self.dataset,
             "windows": None if self.windows is None else list(self.windows),
             "public_graph": True,
-            "graph": {"hash": self.graph.hash, "nodes": self.graph.n, "edges": self.graph.n_edges},
+            "graph": {
+                "hash": self.graph.hash,
+                "nodes": self.graph.n,
+                "edges": self.graph.n_edges,
+                "places": self.graph.places_hash,
+            },
             "mechanism": f"{self.mechanism} Gaussian, rounded to a lattice, sampled exactly from the operating system's entropy",
             "sigma": self.sigma,
             "lattice": lattice_step(self.sigma),
             "largest_count": largest_count(self.sigma),
             "attribution": self.attribution,
         }
+
+
+def check_size(claims: dict[str, Any]) -> None:
+    """Raise an error, before anything is charged, if a certificate with these claims would be too large to be read again."""
+    size = len(json.dumps(claims, indent=2))
+    if size > _LARGEST_CLAIMS:
+        msg = (
+            f"nothing was charged: the certificate would have {size:,} bytes or more, and {_LARGEST_CLAIMS:,} are the most, so that it can be "
+            "read again; use fewer windows or shorter texts"
+        )
+        raise InputError(msg)
 
 
 def certificate_of(release: Release) -> dict[str, Any]:

@@ -65,6 +65,10 @@ class CsvFormat:
             )
         if self.time_format is not None:
             self.times  # noqa: B018  # raises an error if it cannot be used
+        if not isinstance(self.encoding, str):
+            raise InputError.about(
+                argument="encoding", expected="the name of an encoding, such as 'utf-8' or 'cp1252'", got=shown(self.encoding)
+            )
         is_bytewise(self.encoding)
 
     @cached_property
@@ -111,7 +115,9 @@ class TimeFormat:
     def __init__(self, text: object) -> None:
         if not isinstance(text, str):
             raise InputError.about(argument="time_format", expected="text such as '%d/%m/%Y %H:%M'", got=shown(text))
-        pieces = re.findall(r"%.?|[^%]", text, re.DOTALL)
+        if not text.isprintable():
+            raise InputError.about(argument="time_format", expected="text in one line, such as '%d/%m/%Y %H:%M'", got=shown(text))
+        pieces = re.findall(r"%.?|[^%]", text.strip(" "), re.DOTALL)  # blanks around a time mean nothing
         letters = [piece[1:] for piece in pieces if piece[0] == "%" and piece != "%%"]
         fault = _fault_of(letters)
         if fault:

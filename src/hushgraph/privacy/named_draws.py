@@ -47,12 +47,17 @@ def drawn_before(ledger: Ledger, name: str, claims: dict[str, Any]) -> NamedDraw
     if changes := _changes(charge.claims, json.loads(json.dumps(claims))):
         msg = "the name {!r} is taken: it was released on {} on other terms ({}); nothing was charged; use another name, or the same terms"
         raise LedgerError(Sentence(msg, name, day, "; ".join(changes)))
+    if charge.values_sha256 is None:
+        msg = (
+            "the name {!r} was charged on {} (entry {}), and the ledger has no map for it: the process ended before it was recorded, or is still "
+            "at it; nothing was charged now; run this again if another process is drawing, or use another name, which is charged for a new draw"
+        )
+        raise LedgerError(Sentence(msg, name, day, charge.state.entry))
     values = _stored_values(_file(ledger, charge.state), charge.values_sha256)
     if values is None:
         msg = (
-            "the name {!r} was charged on {} (entry {}), and the map drawn for it is not in {}: the process ended before it was written, or "
-            "is still at it, or the file was removed or changed; nothing was charged now; run this again if another process is drawing, put "
-            "the file back if you have it, or use another name, which is charged for a new draw"
+            "the name {!r} was charged on {} (entry {}), and the map drawn for it is not in {}: the file was removed or changed; nothing was "
+            "charged now; put the file back if you have it, or use another name, which is charged for a new draw"
         )
         raise LedgerError(Sentence(msg, name, day, charge.state.entry, _folder(ledger).name))
     return NamedDraw(values, charge.claims["sigma"], charge.state)
@@ -90,14 +95,13 @@ def _changes(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
     ]
 
 
-def _stored_values(path: Path, digest: str | None) -> np.ndarray | None:
+def _stored_values(path: Path, digest: str) -> np.ndarray | None:
     """Return the values of a file if they are those that were bound to the charge."""
-    if digest is None:
-        return None
     try:
-        values = np.load(path, allow_pickle=False)
+        with path.open("rb") as file:
+            values = np.lib.format.read_array(file, allow_pickle=False)
         return values if values_digest(values) == digest else None
-    except (OSError, ValueError, EOFError, TypeError):
+    except (OSError, ValueError, EOFError, TypeError, MemoryError):
         return None
 
 

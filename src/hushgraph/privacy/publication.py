@@ -115,8 +115,9 @@ def add_report(folder: Path, release: Release, denoised: Denoised, texts: Mappin
     Path or None
         The report; None if it failed.
     """
-    path, certificate = folder / REPORT, read_certificate(folder / CERTIFICATE)
+    path = folder / REPORT
     try:
+        certificate = read_certificate(folder / CERTIFICATE)
         from hushgraph.plotting import write_report  # from a package above, when it is needed: see the contracts in pyproject.toml
 
         with atomic_file(path, replace=False) as draft:

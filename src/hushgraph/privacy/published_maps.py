@@ -104,7 +104,8 @@ def _of_series(folder: Path, graph: Graph) -> PublishedMaps:
         )
         raise InputError(msg)
     releases = summary["releases"]
-    tables = [_values(folder / Path(one["file"]).name, graph.n) for one in releases]
+    nodes = list(map(str, row_columns(graph, None, spreadsheet_safe=summary.get("spreadsheet_safe", False))["node"]))
+    tables = [_values(folder / Path(one["file"]).name, graph.n, nodes) for one in releases]
     columns: dict[str, Any] = {
         name: [str(one[name]) for one in releases for _ in range(graph.n)] for name in ("release", "created")
     }
@@ -114,13 +115,14 @@ def _of_series(folder: Path, graph: Graph) -> PublishedMaps:
     return PublishedMaps([one["release"] for one in releases], np.tile(np.arange(graph.n), len(releases)), maps, columns, credit)
 
 
-def _values(path: Path, n_rows: int) -> dict[str, np.ndarray]:
-    """Return the columns of numbers of a table, which must have so many rows; an empty cell is NaN."""
+def _values(path: Path, n_rows: int, nodes: list[str] | None = None) -> dict[str, np.ndarray]:
+    """Return the columns of numbers of a table, which must have so many rows, for these nodes if they are given; an empty cell is NaN."""
     with path.open(newline="", encoding="utf-8") as file:
         rows = csv.reader(file)
-        head = next(rows)
+        head = next(rows, [])
         places = {name: head.index(name) for name in _VALUES if name in head}
-        table = [[float(row[place] or "nan") for place in places.values()] for row in rows]
-    if len(table) != n_rows:
+        content = list(rows)
+    if len(content) != n_rows or (nodes is not None and [row[head.index("node")] for row in content] != nodes):
         raise ValueError
+    table = [[float(row[place] or "nan") for place in places.values()] for row in content]
     return dict(zip(places, np.array(table, dtype=np.float64).reshape(n_rows, len(places)).T, strict=True))

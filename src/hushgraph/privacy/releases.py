@@ -22,13 +22,13 @@ from hushgraph._validation import checked_count, checked_seed, shown
 from hushgraph.estimators import MethodName, Totals, denoise
 from hushgraph.graphs import Graph, Noisy, as_graph, checked_nodes, notebook_table, signal_frame
 from hushgraph.privacy.calibration import Mechanism, mechanism_sigma
-from hushgraph.privacy.certificate import CERTIFICATE, Terms, certificate_of, largest_count, read_certificate
+from hushgraph.privacy.certificate import CERTIFICATE, Terms, certificate_of, check_size, largest_count, read_certificate
 from hushgraph.privacy.counting import CountMap
 from hushgraph.privacy.frozen import FrozenDict, frozen_array
 from hushgraph.privacy.guarantee import guarantee_in_words
 from hushgraph.privacy.lattice import lattice_noise, lattice_step, steps_from
 from hushgraph.privacy.ledger.budget import Charge, Ledger
-from hushgraph.privacy.ledger.chain import LedgerError, LedgerSnapshot, fraction_of
+from hushgraph.privacy.ledger.chain import LedgerError, LedgerSnapshot, LedgerTampered, fraction_of
 from hushgraph.privacy.map_file import noisy_values, row_columns
 from hushgraph.privacy.named_draws import drawn_before, keep_draw, make_folder
 from hushgraph.privacy.publication import export
@@ -422,6 +422,7 @@ def release(
         attribution=attribution,
         **{name: getattr(counts, name) for name in _COUNTED},
     )
+    check_size(terms.claims())
     if name is not None:
         kept = drawn_before(ledger, name, terms.claims())
         if kept is not None:
@@ -443,8 +444,22 @@ def release(
     values = _draw(counts, charge)
     if name is not None:
         keep_draw(ledger, charge, values)
-    ledger.bind(charge, values)
+    _bind(ledger, charge, values)
     return _assembled(terms, values, charge.state)
+
+
+def _bind(ledger: Ledger, charge: Charge, values: np.ndarray) -> None:
+    """Write the SHA-256 of the values into the ledger; if the file cannot be written, warn: the release was paid for and is still good."""
+    try:
+        ledger.bind(charge, values)
+    except LedgerTampered:
+        raise
+    except (LedgerError, OSError) as error:
+        msg = (
+            f"the release was charged and is returned, but its map could not be recorded in the ledger ({error}): export it now; verify will "
+            f"say that no map is bound to entry {charge.entry}, and a name cannot return it"
+        )
+        warnings.warn(msg, UserWarning, stacklevel=3)
 
 
 def _assembled(terms: Terms, values: np.ndarray, state: LedgerSnapshot) -> Release:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from hushgraph._arrays import values_digest
 from hushgraph._validation import shown
+from hushgraph.estimators import INTERVAL_LEVEL, METHODS
 from hushgraph.graphs import Graph, as_graph
 from hushgraph.privacy.calibration import mechanism_sigma
 from hushgraph.privacy.certificate import (
@@ -50,7 +51,7 @@ _CLAIMED = (
 _TEXTS = ("statement", "in_words", "remarks")
 _NEW = ("in_words", "unit_column", "dataset", "values_sha256", "spreadsheet_safe")  # which format 1 does not have
 _PARTS = {
-    "graph": {"hash", "nodes", "edges"},
+    "graph": {"hash", "nodes", "edges", "places"},
     "ledger": {"identity", "dataset", "entry", "head", "replaces", "budget"},
     "versions": {"hushgraph", "python", "numpy", "scipy"},
     "denoised": {"method", "nonnegative", "integer", "noise_level", "guides", "interval"},
@@ -136,7 +137,7 @@ def certificate_checks(certificate: dict[str, Any]) -> list[Check]:
             and certificate["adjacency"] in get_args(Adjacency)
         )
         whole = whole and type(certificate.get("spreadsheet_safe", False)) is bool
-        whole = whole and 0 < certificate.get("denoised", {}).get("interval", 0.5) < 1
+        whole = whole and _is_map_entry(certificate.get("denoised"))
         return whole, "" if whole else f"the certificate is not one of {FORMAT!r}"
 
     def fields() -> Finding:
@@ -166,6 +167,18 @@ def certificate_checks(certificate: dict[str, Any]) -> list[Check]:
         words_check(certificate),
         *_guide_checks(certificate),
     ]
+
+
+def _is_map_entry(denoised: Any) -> bool:
+    """Return whether a certificate says of the denoised map what a release can say; a certificate without the map says nothing."""
+    if denoised is None:
+        return True
+    return (
+        denoised["method"] in METHODS
+        and type(denoised["nonnegative"]) is bool
+        and type(denoised["integer"]) is bool
+        and denoised.get("interval", INTERVAL_LEVEL) == INTERVAL_LEVEL
+    )
 
 
 def _guide_checks(certificate: Any) -> Iterator[Check]:
@@ -360,6 +373,7 @@ def verify_release(folder: str | os.PathLike, graph: Graph | None = None, ledger
     form, *others = certificate_checks(certificate)
     parts = (
         _graph_check(certificate, graph),
+        *_places_checks(certificate, graph),
         *others,
         *_map_checks(folder, certificate, graph),
         *_charge_checks(certificate, ledger),
@@ -390,7 +404,7 @@ def _unknown(*, is_guided: bool) -> tuple[Check, ...]:
             "map",
             "Coordinates and versions are right",
             None,
-            "they are for information, as are further columns and files; the graph's hash does not cover coordinates",
+            "those in the map are for information, as are further columns and files",
         ),
     )
 
@@ -405,9 +419,27 @@ def _graph_check(certificate: dict[str, Any], graph: Graph | None) -> Check:
         stated, true = certificate["graph"], {"hash": graph.hash, "nodes": graph.n, "edges": graph.n_edges}
         if stated["hash"] != graph.hash:
             return False, f"it belongs to another graph ({stated['hash'][:12]}...) than the one given ({graph.hash[:12]}...)"
-        return stated == true, "" if stated == true else "its numbers of nodes and edges are not the graph's: it was edited"
+        is_same = {name: value for name, value in stated.items() if name != "places"} == true
+        return is_same, "" if is_same else "its numbers of nodes and edges are not the graph's: it was edited"
 
     return attempt("graph", claim, same)
+
+
+def _places_checks(certificate: dict[str, Any], graph: Graph | None) -> Iterator[Check]:
+    """Compare the outlines of zones, or the coordinates of nodes, with those that events were counted on, if the certificate names them."""
+
+    def same() -> Finding:
+        if graph is None or graph.places_hash is None:
+            return None, "no graph was given" if graph is None else "the graph has no coordinates"
+        if certificate["graph"]["places"] == graph.places_hash:
+            return True, ""
+        if graph.outlines is not None:
+            return False, "the zones of the graph have other outlines: it is a map of other places"
+        return None, "the coordinates are others, or were rounded when the graph was written by another program"
+
+    stated = certificate.get("graph") if isinstance(certificate, dict) else None
+    if isinstance(stated, dict) and stated.get("places") is not None:
+        yield attempt("graph", "Its places are those it was counted on", same)
 
 
 def _rows_match(folder: Path, certificate: dict[str, Any], graph: Graph) -> Finding:

@@ -23,6 +23,7 @@ from .frame import (
     Frame as Frame,
     KernelBands as KernelBands,
     chebyshev_frame as chebyshev_frame,
+    check_exact_size as check_exact_size,
     custom_frame as custom_frame,
     eigenpairs as eigenpairs,
     exact_frame as exact_frame,

@@ -386,6 +386,13 @@ def frame_of(
     return ChebyshevFrame(graph, laplacian, choice, unit, upper, degree, damping, theta)
 
 
+def check_exact_size(graph: Graph) -> None:
+    """Raise an InputError if a graph is too large for all its eigenvectors."""
+    if graph.n > MAX_EXACT_NODES:
+        msg = f"an exact frame of {graph.n} nodes needs {8e-9 * graph.n**2:.0f} GB; use chebyshev_frame above {MAX_EXACT_NODES}"
+        raise InputError(msg)
+
+
 def exact_frame(
     graph: Graph,
     *,
@@ -424,9 +431,7 @@ def exact_frame(
         The frame, for `analyze` and `synthesize`.
     """
     graph = as_graph(graph)
-    if graph.n > MAX_EXACT_NODES:
-        msg = f"an exact frame of {graph.n} nodes needs {8e-9 * graph.n**2:.0f} GB; use chebyshev_frame above {MAX_EXACT_NODES}"
-        raise InputError(msg)
+    check_exact_size(graph)
     values, vectors = eigenpairs(graph, laplacian)
     unit = _unit(graph, laplacian, rescale)
     values = unit * values

@@ -32,13 +32,18 @@ def denoise_counts(problem: Problem, settings: Settings, timings: dict[str, floa
     return estimates, {"n_probes": None, "noisy_variance": problem.per_signal(rowwise_variances(planes))}
 
 
+def check_counts_graph(graph: Graph) -> None:
+    """Raise an InputError that says why a graph does not have an estimate for counts, if it does not have one."""
+    reason = obstacle_to_counts(graph)
+    if reason is not None:
+        raise InputError(Sentence("{method='counts'} cannot be used here: {}; use {method='auto'}", reason))
+
+
 def estimate_counts(
     graph: Graph, y: np.ndarray, noise: Noise, timings: dict[str, float], done: float = 0.0, guides: Any = None, passes: int = 2
 ) -> CountsEstimate:
     """Return the estimate, or raise an InputError that says why the graph does not have one."""
-    reason = obstacle_to_counts(graph)
-    if reason is not None:
-        raise InputError(Sentence("{method='counts'} cannot be used here: {}; use {method='auto'}", reason))
+    check_counts_graph(graph)
     with timed(timings, "counts", done, 1.0):
         sigma = np.sqrt(noise.variance) if noise.per_node is None else noise.per_node
         return counts_estimate(graph, y, sigma, guides=guides, passes=passes)
