@@ -796,6 +796,22 @@ def test_only_the_owner_keeps_a_connection():
         assert answers(port, path="/static/icon.svg", token="") == 1
 
 
+@pytest.mark.parametrize("is_sent", [True, False])
+def test_a_refusal_is_not_lost_with_the_body_of_its_request(is_sent):
+    """The body comes byte by byte, or never: the refusal arrives whole, and the connection is closed, not reset."""
+    with serving(head_seconds=600) as (port, _), socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
+        head = f"POST /api/view HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n{TOKEN_HEADER}: wrong\r\nContent-Length: 4000\r\n\r\n"
+        connection.sendall(head.encode())
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for _ in range(4000 if is_sent else 0):
+            connection.sendall(b"x")  # some bytes are always on their way
+        received = b""
+        while part := connection.recv(65536):
+            received += part
+    assert received.startswith(b"HTTP/1.1 401 ")
+    assert received.endswith(b"open the address that the program printed.")
+
+
 # ---- a look at the events before anything is spent --------------------------------------------------------------------
 
 

@@ -7,8 +7,10 @@ hold no data, are served without the token. An answer to a request without the t
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 
 Send = Callable[[dict[str, Any]], Awaitable[None]]
@@ -17,6 +19,7 @@ Application = Callable[[dict[str, Any], Callable[..., Any], Send], Awaitable[Non
 TOKEN_HEADER = "x-hushgraph-token"
 _API = "/api/"  # requests that need the token
 MAX_BODY_BYTES = 4096
+BODY_SECONDS = 1.0  # how long the body of a refused request is waited for
 HEADERS = {
     "content-security-policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
@@ -97,7 +100,19 @@ class Guard:
         if refused is None:
             await self.app(scope, receive, send_with_headers)
         else:
+            await _read_body(receive, headers)
             await _answer(send_with_headers, *refused)
+
+
+async def _read_body(receive: Callable[..., Any], headers: Iterable[tuple[str, str]]) -> None:
+    """Read the body of a refused request if it is short and comes at once: closing a connection with unread bytes may destroy the answer."""
+    length = next((value for name, value in headers if name.lower() == "content-length"), "0")
+    if not length.isdigit() or not 0 < int(length) <= MAX_BODY_BYTES:
+        return
+    with suppress(TimeoutError):
+        async with asyncio.timeout(BODY_SECONDS):
+            while (await receive()).get("more_body", False):
+                pass
 
 
 async def _answer(send: Send, status: int, text: str) -> None:

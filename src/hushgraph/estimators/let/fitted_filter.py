@@ -125,68 +125,79 @@ class FittedFilter:
 
 
 def fit_spectra(energies: Energies) -> FittedFilter:
-    """Return the spectra of largest likelihood, one of each family."""
-    return FittedFilter(tuple(_fit_spectrum(name, energies) for name in FAMILIES))
+    """Return the spectra of largest likelihood, one of each family: Fisher's scoring from the best points of a grid.
+
+    The points of all families take their steps at once: each step is a few operations on small arrays. A family whose points have arrived
+    takes no further steps.
+    """
+    likelihood, names = _Likelihood(energies), tuple(FAMILIES)
+    points = likelihood.at(names, np.stack([likelihood.starts(name) for name in names]))
+    damping, moving = np.full(points.p.shape[:2], 1e-2), np.arange(len(names))
+    for _ in range(MOST_STEPS):
+        here = _Points(*(part[moving] for part in points))
+        there = likelihood.at(tuple(names[k] for k in moving), likelihood.step(here, damping[moving]))
+        is_better = there.deviance < here.deviance
+        gain = np.where(is_better, here.deviance - there.deviance, 0.0)
+        for part, new in zip(points, there, strict=True):
+            part[moving] = np.where(is_better if new.ndim == 2 else is_better[..., None], new, part[moving])
+        damping[moving] *= np.where(is_better, 0.25, 4.0)
+        moving = moving[~np.all((gain < LEAST_GAIN) & (is_better | (damping[moving] > 1e4)), axis=1)]
+        if not len(moving):
+            break
+    best = np.round(points.p[np.arange(len(names)), np.argmin(points.deviance, axis=1)], DECIMALS)
+    deviance = likelihood.at(names, best[:, None]).deviance[:, 0]
+    return FittedFilter(tuple(FittedSpectrum(name, best[k], float(deviance[k])) for k, name in enumerate(names)))
+
+
+class _Points(NamedTuple):
+    """Points p (families, k, 3): logarithms of level, place and steepness; there log s and log(1 + s) (families, k, bins), the derivatives of
+    log s by log t and by log q, and -2 log L (families, k)."""
+
+    p: np.ndarray
+    log_s: np.ndarray
+    log_v: np.ndarray
+    by_place: np.ndarray
+    by_steepness: np.ndarray
+    deviance: np.ndarray
 
 
 class _Likelihood:
-    """-2 log L of spectra of one family, as a function of the logarithms of level, place and steepness (k, 3)."""
+    """-2 log L of spectra with these energies."""
 
-    def __init__(self, family: str, energies: Energies) -> None:
-        self.family, self.log_x = FAMILIES[family], np.log(energies.x)
-        self.energy, self.count = energies.energy, energies.n_eigenvalues
+    def __init__(self, energies: Energies) -> None:
+        self.log_x, self.energy, self.count = np.log(energies.x), energies.energy, energies.n_eigenvalues
         self.least = np.array([-30.0, self.log_x[0] - 3, np.log(0.3)])
         self.most = np.array([80.0, self.log_x[-1] + 3, np.log(LARGEST_STEEPNESS)])
 
-    def starts(self) -> np.ndarray:
+    def starts(self, name: str) -> np.ndarray:
         """Return the best points of a grid over place and steepness; the level is that of the energy that the noise does not explain."""
         grid = product(np.arange(self.log_x[0], self.log_x[-1] + 1, 0.7), LOGS_OF_STEEPNESS)
         places, logs = np.array(list(grid)).T[:, :, None]
-        shapes = np.exp(self.family(self.log_x, places, np.exp(logs))[0])
+        shapes = np.exp(FAMILIES[name](self.log_x, places, np.exp(logs))[0])
         signal = max(float(np.sum(self.energy - self.count)), 1.0)
         level = np.log(signal / np.maximum(shapes @ self.count, 1e-6))
         points = np.clip(np.column_stack([level, places, logs]), self.least, self.most)
-        return points[np.argsort(self.deviance(points), kind="stable")[:N_STARTS]]
+        return points[np.argsort(self.at((name,), points[None]).deviance[0], kind="stable")[:N_STARTS]]
 
-    def parts(self, p: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Return log(1 + s) (k, bins), s / (1 + s), and the derivatives of log s by log t and by log q."""
-        shape, by_place, by_steepness = self.family(self.log_x, p[:, 1:2], np.exp(p[:, 2:3]))
-        log_s = p[:, :1] + shape
-        return np.logaddexp(0.0, log_s), special.expit(log_s), by_place, by_steepness
+    def at(self, names: tuple[str, ...], p: np.ndarray) -> _Points:
+        """Return everything that is needed at points of these families."""
+        steepness = np.exp(p[:, :, 2:3])
+        parts = [FAMILIES[name](self.log_x, p[f, :, 1:2], steepness[f]) for f, name in enumerate(names)]
+        shape, by_place, by_steepness = (np.stack(part) for part in zip(*parts, strict=True))
+        log_s = p[:, :, :1] + shape
+        log_v = np.logaddexp(0.0, log_s)
+        return _Points(p, log_s, log_v, by_place, by_steepness, log_v @ self.count + np.exp(-log_v) @ self.energy)
 
-    def deviance(self, p: np.ndarray) -> np.ndarray:
-        """Return -2 log L."""
-        log_v = self.parts(p)[0]
-        return log_v @ self.count + np.exp(-log_v) @ self.energy
-
-    def step(self, p: np.ndarray, damping: np.ndarray) -> np.ndarray:
+    def step(self, points: _Points, damping: np.ndarray) -> np.ndarray:
         """Return points after a damped step of Fisher's scoring."""
-        log_v, h, by_place, by_steepness = self.parts(p)
-        slopes = np.stack([h, h * by_place, h * by_steepness], axis=1)
-        gradient = slopes @ self.count - np.einsum("kpb,kb->kp", slopes, self.energy * np.exp(-log_v))
-        information = np.einsum("kpb,kqb->kpq", slopes * self.count, slopes)
-        scale = np.einsum("kpp->kp", information) + 1e-9
-        information += damping[:, None, None] * np.eye(3) * scale[:, None, :] + 1e-12 * np.eye(3)
-        step = np.linalg.solve(information, gradient[:, :, None])[:, :, 0]
-        return np.clip(p - np.clip(step, -3.0, 3.0), self.least, self.most)
-
-
-def _fit_spectrum(name: str, energies: Energies) -> FittedSpectrum:
-    """Return the spectrum of a family with the largest likelihood: Fisher's scoring from the best points of a grid, all at once."""
-    likelihood = _Likelihood(name, energies)
-    p = likelihood.starts()
-    value, damping = likelihood.deviance(p), np.full(len(p), 1e-2)
-    for _ in range(MOST_STEPS):
-        trial = likelihood.step(p, damping)
-        trial_value = likelihood.deviance(trial)
-        is_better = trial_value < value
-        gain = np.where(is_better, value - trial_value, 0.0)
-        p, value = np.where(is_better[:, None], trial, p), np.where(is_better, trial_value, value)
-        damping = np.where(is_better, damping / 4, damping * 4)
-        if np.all((gain < LEAST_GAIN) & (is_better | (damping > 1e4))):
-            break
-    best = np.round(p[np.argmin(value)], DECIMALS)
-    return FittedSpectrum(name, best, float(likelihood.deviance(best[None])[0]))
+        h = special.expit(points.log_s)
+        slopes = np.stack([h, h * points.by_place, h * points.by_steepness], axis=2)
+        gradient = slopes @ self.count - np.einsum("fkpb,fkb->fkp", slopes, self.energy * np.exp(-points.log_v))
+        information = np.einsum("fkpb,fkqb->fkpq", slopes * self.count, slopes)
+        scale = np.einsum("fkpp->fkp", information) + 1e-9
+        information += damping[..., None, None] * np.eye(3) * scale[..., None, :] + 1e-12 * np.eye(3)
+        step = np.linalg.solve(information, gradient[..., None])[..., 0]
+        return np.clip(points.p - np.clip(step, -3.0, 3.0), self.least, self.most)
 
 
 # ---- the spectrum of a graph -------------------------------------------------------------------------------------------
