@@ -89,10 +89,10 @@ wheel: $(VENV)/.core  ## a wheel in dist/ for WHEEL_PYTHON (default: the Python 
 
 # PATH is one folder, which has no compiler.
 wheel-check: $(VENV)/.core  ## the newest wheel of dist/ in an empty environment without a compiler: its contents, every command of the README
-	$(RUN) -m zipfile -l "$(NEWEST_WHEEL)" | awk '{n = split($$1, part, "."); size[part[n]] += $$NF; count[part[n]]++} END {for (kind in size) print kind, count[kind], size[kind]}'
+	$(RUN) -m zipfile -l "$(NEWEST_WHEEL)" | awk 'NR > 1 && $$1 !~ /\/$$/ {n = split($$1, part, "."); size[part[n]] += $$NF; count[part[n]]++} END {for (kind in size) print count[kind], "files", kind, size[kind], "bytes"}' | sort -n -k 4
 	rm -rf build/wheel-check && mkdir -p build/wheel-check/path && $(PYTHON) -m venv build/wheel-check/venv
 	ln -s "$$(command -v true)" build/wheel-check/path/
-	PATH="$(CURDIR)/build/wheel-check/path" build/wheel-check/venv/bin/python -m pip install --quiet --only-binary :all: "$(NEWEST_WHEEL)[all]" pytest httpx
+	PATH="$(CURDIR)/build/wheel-check/path" build/wheel-check/venv/bin/python -m pip install --quiet --only-binary :all: "$(NEWEST_WHEEL)[all]" pytest httpx hypothesis
 	PATH="$(CURDIR)/build/wheel-check/path" build/wheel-check/venv/bin/python -m pytest -p no:cacheprovider --rootdir=tests tests/test_readme.py
 
 sdist: $(VENV)/.core  ## the source archive in dist/, made without a network and checked by twine
