@@ -29,6 +29,7 @@ from scipy.sparse import _sparsetools
 import hushgraph as hg
 from hushgraph.core.threads import thread_count
 from hushgraph.experiments.scipy_recurrence import ScipyRecurrence
+from hushgraph.experiments.stage import machine as describe_machine
 
 DEGREE = 100
 RESULTS = Path(__file__).parent / "results"
@@ -253,8 +254,13 @@ def main():
         print(f"... {name}", flush=True)
         rows.append(measure(graph, name, rate, rivals=not arguments.no_rivals))
     print(table(rows, rate))
-    machine = {"processor": platform.processor() or platform.machine(), "threads": thread_count(), "python": platform.python_version(),
-               "numpy": np.__version__, "scipy": scipy.__version__}  # fmt: skip
+    machine = {
+        "processor": describe_machine(),
+        "threads": thread_count(),
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+    }
     report = {
         "date": datetime.date.today().isoformat(),
         "machine": machine,

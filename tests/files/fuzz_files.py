@@ -12,6 +12,7 @@ Another error than those of hushgraph, more than 10 seconds or more than 2 GB ar
 from __future__ import annotations
 
 import argparse
+import contextlib
 import hashlib
 import os
 import random
@@ -167,7 +168,7 @@ def main() -> int:
     seeds = [path for path in sorted(CORPUS.iterdir()) if any(word in path.name for word in arguments.only.split(","))]
     total: dict[str, Counter] = {path.name: Counter() for path in seeds}
     began, rounds = time.monotonic(), 0
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, contextlib.suppress(KeyboardInterrupt):  # Ctrl-C ends it with the counts so far
         os.environ["HUSHGRAPH_STATE"] = folder + "/state"
         while (time.monotonic() - began) / 60 < arguments.minutes if arguments.minutes else rounds == 0:
             for path in seeds:

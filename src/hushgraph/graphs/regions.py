@@ -10,7 +10,7 @@ from scipy import sparse
 
 from hushgraph._errors import InputError, InputTypeError
 from hushgraph._extras import extra
-from hushgraph._validation import shown
+from hushgraph._validation import LARGEST, shown
 from hushgraph.graphs.construction import checked_nodes
 from hushgraph.graphs.graph import Graph
 from hushgraph.graphs.labels import is_labelled, node_names
@@ -153,6 +153,9 @@ def polygon_regions(graph: Graph, polygons: Iterable[tuple[Any, list[list[np.nda
     for name, parts in polygons:
         mask = np.zeros(graph.n, dtype=bool)
         for rings in parts:
+            if not all((np.abs(ring) <= LARGEST).all() for ring in rings):
+                msg = f"region {shown(name)} has a corner that is no pair of finite numbers up to {LARGEST:g}; mend the polygon"
+                raise InputError(msg)
             mask |= in_rings(places, rings)
         inside[name] = inside.get(name, False) | mask
     return Regions.of_nodes(graph, {name: np.flatnonzero(mask) for name, mask in inside.items()})

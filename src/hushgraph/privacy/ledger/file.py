@@ -40,7 +40,7 @@ def transaction(path: Path, begin: str, refusal: str = "") -> Iterator[sqlite3.C
     except sqlite3.OperationalError as error:
         msg = f"{refusal}the ledger {path} cannot be used now: {error}; make room or give access, and try again"
         raise LedgerError(msg) from error
-    except sqlite3.DatabaseError as error:
+    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # the second: a message of SQLite with bytes of a damaged file
         raise LedgerTampered(Sentence("{}{} is no ledger, or is damaged: {}; {}", refusal, path, error, RESTORE_ADVICE)) from error
 
 
