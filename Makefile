@@ -19,13 +19,13 @@ SANITIZED = LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-n
 # WORKERS: number of test processes. FUZZ: number of lines and of files for each reader in `make asan`.
 WORKERS ?= 2
 FUZZ ?= 20000
-# Length of `make soak`.
+# Length of `make soak` and `make fuzz`.
 MINUTES ?= 60
 NEWEST_WHEEL = $(shell ls -t dist/*.whl | head -1)
 # The ratios of all runs of `make bench`.
 HISTORY ?= benchmarks/results/speed_history.jsonl
 
-.PHONY: demo test test-slow test-store test-browser test-lowest docs docs-check lint stubs asan wheel wheel-check sdist sbom audit soak gpu-package bench bench-privacy bench-fused-lasso bench-estimators bench-guides bench-signals bench-counts bench-totals bench-intervals bench-method bench-assumptions bench-coming-from bench-files bench-distributed bench-scaling-model bench-explorer bench-start test-gpu bench-gpu estimators reproduce clean
+.PHONY: demo test test-slow test-store test-browser test-lowest docs docs-check lint stubs asan wheel wheel-check sdist sbom audit fuzz soak gpu-package bench bench-privacy bench-fused-lasso bench-estimators bench-guides bench-signals bench-counts bench-totals bench-intervals bench-method bench-assumptions bench-coming-from bench-files bench-distributed bench-scaling-model bench-explorer bench-start test-gpu bench-gpu estimators reproduce clean
 
 demo: $(VENV)/.core  ## a complete private release in a generated city: count, charge, noise, denoise, certificate, maps
 	$(RUN) -m hushgraph demo --out out/demo
@@ -101,12 +101,16 @@ sdist: $(VENV)/.core  ## the source archive in dist/, made without a network and
 	$(RUN) -m twine check --strict dist/*.tar.gz
 
 sbom: $(VENV)/.core  ## out/sbom.json: all packages that an installation of hushgraph[all] consists of (CycloneDX)
-	$(PYTHON) -m venv --clear build/sbom && build/sbom/bin/python -m pip install --quiet '.[all]' cyclonedx-bom
-	mkdir -p out && build/sbom/bin/cyclonedx-py environment --output-file out/sbom.json build/sbom
+	$(PIP) cyclonedx-bom
+	$(PYTHON) -m venv --clear build/sbom && build/sbom/bin/python -m pip install --quiet '.[all]'
+	mkdir -p out && $(VENV)/bin/cyclonedx-py environment --output-file out/sbom.json build/sbom
 
 audit: $(VENV)/.installed  ## known weaknesses of the installed packages (pip-audit); needs a network
 	$(PIP) pip-audit
 	$(RUN) -m pip_audit --skip-editable
+
+fuzz: $(VENV)/.installed  ## MINUTES (default 60) of damaged files for all readers; faults are kept in tests/files/corpus
+	$(RUN) tests/files/fuzz_files.py --minutes $(MINUTES)
 
 soak: $(VENV)/.installed  ## MINUTES (default 60) of releases, denoisings, requests and killed processes against one ledger
 	$(RUN) tools/soak.py --minutes $(MINUTES)

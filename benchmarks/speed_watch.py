@@ -19,7 +19,8 @@ from pathlib import Path
 
 import numpy as np
 
-RESULTS = Path(__file__).parent / "results"
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "benchmarks" / "results"
 TOLERANCE, LAST = 0.15, 5
 RATIOS = {  # name: seconds of SciPy or of another transform of ours, seconds of ours
     "forward": ("scipy_forward", "forward"),
@@ -33,10 +34,14 @@ RATIOS = {  # name: seconds of SciPy or of another transform of ours, seconds of
 
 
 def commit() -> str:
-    """Return the commit of the working tree, with a + if files were changed since."""
-    words = ["git", "-C", str(RESULTS), "describe", "--always", "--dirty=+", "--abbrev=10", "--exclude=*"]
-    answer = subprocess.run(words, capture_output=True, text=True, check=False)
-    return answer.stdout.strip() or "unknown"
+    """Return the commit of the working tree, with a + if files besides the results were changed since."""
+
+    def answer(*words: str) -> str:
+        done = subprocess.run(["git", "-C", str(ROOT), *words], capture_output=True, text=True, check=False)
+        return done.stdout.strip()
+
+    is_changed = bool(answer("status", "--porcelain", "-uno", "--", ".", ":!benchmarks/results"))
+    return (answer("rev-parse", "--short=10", "HEAD") or "unknown") + "+" * is_changed
 
 
 def entry(report: dict, name: str) -> dict:

@@ -198,6 +198,11 @@ def test_paper_to_code_names_what_exists():
             home = getattr(home, part, None)
 
 
+@pytest.mark.parametrize(("file", "line"), [("CITATION.cff", "version: {}"), ("conda/recipe.yaml", '  version: "{}"')])
+def test_the_version_is_the_same_everywhere(file, line):
+    assert line.format(hg.__version__) in (ROOT / file).read_text("utf-8").splitlines()
+
+
 def test_tables_about_assumptions_are_those_of_the_benchmark():
     """Rows with three numbers in each cell are copied from the file that the benchmark writes."""
     page, results = ((ROOT / name).read_text("utf-8") for name in ("docs/assumptions.md", "benchmarks/results/assumptions.md"))

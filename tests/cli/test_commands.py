@@ -8,6 +8,7 @@ import shlex
 import signal
 import subprocess
 import sys
+import time
 import urllib.request
 from importlib import metadata
 from pathlib import Path
@@ -909,9 +910,71 @@ def test_a_method_that_fails_after_the_charge_gives_way_to_a_simpler_one(town, l
 
     monkeypatch.setattr("hushgraph.estimators.denoise", only_the_simplest)
     found = answer(*releasing(town, ledger, tmp_path / "march", "--method", "counts"))
-    assert sum("the release is paid for, so it was denoised by the method" in note for note in found["notes"]) == 3
+    (note,) = [note for note in found["notes"] if "the release is paid for" in note]
+    assert "so it was denoised by the method sgwt_sure: counts failed" in note
+    assert "auto failed" in note
+    assert "let failed" in note
     assert json.loads((tmp_path / "march" / "certificate.json").read_text())["denoised"]["method"] == "sgwt_sure"
     read_release(tmp_path / "march", town.graph)
+
+
+SLOW = """
+import pathlib, sys, time
+import hushgraph.estimators
+from hushgraph.cli import app
+denoise, here = hushgraph.estimators.denoise, pathlib.Path(sys.argv.pop(1))
+def slow(*arguments, **settings):
+    (here / "denoising").touch()
+    while not (here / "go").exists():
+        time.sleep(0.01)
+    return denoise(*arguments, **settings)
+hushgraph.estimators.denoise = slow
+app()
+"""
+
+
+@pytest.mark.parametrize("signals", [[signal.SIGTERM], [signal.SIGTERM, signal.SIGTERM], [signal.SIGHUP, signal.SIGHUP]])
+def test_a_closed_terminal_does_not_lose_a_paid_release(town, ledger, tmp_path, signals):
+    """The terminal is closed, or a system shuts down, while the release is denoised: nothing can be printed any more."""
+    master, terminal = os.openpty()
+    words = [sys.executable, "-c", SLOW, tmp_path, *releasing(town, ledger, tmp_path / "march")]
+    streams = dict.fromkeys(("stdin", "stdout", "stderr"), terminal)
+    with subprocess.Popen([str(word) for word in words], start_new_session=True, **streams) as process:
+        os.close(terminal)
+        try:
+            wait_for(tmp_path / "denoising")
+            os.close(master)
+            for number in signals:
+                process.send_signal(number)
+                time.sleep(0.1)
+            (tmp_path / "go").touch()
+            assert process.wait(60) != 0
+        finally:
+            process.kill()
+    read_release(tmp_path / "march", town.graph)
+    assert Ledger.open(ledger).spent > 0
+
+
+def wait_for(path, seconds=60):
+    end = time.monotonic() + seconds
+    while not path.exists():
+        assert time.monotonic() < end, f"{path.name} did not appear"
+        time.sleep(0.01)
+
+
+def test_the_noisy_values_are_kept_if_nothing_can_denoise_them(town, ledger, tmp_path, monkeypatch):
+    def fails(*_, **__):
+        raise MemoryError
+
+    (tmp_path / "spare").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "spare"))
+    monkeypatch.setattr("hushgraph.estimators.denoise", fails)
+    failed = run(*releasing(town, ledger, tmp_path / "march"))
+    assert failed.exit_code != 0
+    (file,) = (tmp_path / "spare").glob("*/noisy.npy")
+    assert file.name in failed.stderr
+    assert np.load(file).shape == (town.graph.n,)
+    assert Ledger.open(ledger).spent > 0
 
 
 def test_a_paid_release_is_saved_elsewhere_if_need_be(town, ledger, tmp_path, monkeypatch):

@@ -1,11 +1,11 @@
-"""Fuzzing of all files that hushgraph reads: damaged copies of small files, which must be read or refused with an error of hushgraph.
+"""Fuzzing of the files that hushgraph reads (those of `corpus/`): damaged copies of small files, which must be read or refused with an error of hushgraph.
 
     python tests/files/fuzz_files.py --count 100000 [--seed 1] [--only gml,npz]     this many damaged files for each reader
     python tests/files/fuzz_files.py --minutes 30                                   all readers in turn, for so long
 
 The files of `corpus/` are the beginning: one small valid file for each reader, and each file that was once read wrongly (`found-...`). A damaged
 file has some bytes changed, removed, doubled, exchanged with those of another file, or cut off, and some numbers replaced by extreme ones.
-Another error than those of hushgraph, more than 10 seconds or more than 2 GB are faults; the file is then written to `corpus/`, and
+Another error than those of hushgraph, more than 10 seconds or more than 4 GB are faults; the file is then written to `corpus/`, and
 `test_corpus.py` reads it ever after. (`tests/core/fuzz_readers.py` compares the compiled readers of text with plain Python.)
 """
 
@@ -32,7 +32,7 @@ import hushgraph as hg
 from hushgraph._errors import HushgraphError
 
 CORPUS = Path(__file__).parent / "corpus"
-SECONDS, BYTES = 10, 2 << 30
+SECONDS, BYTES = 10, 4 << 30
 EXTREME = [
     b"0",
     b"-1",
@@ -164,7 +164,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", default="")
     arguments = parser.parse_args()
-    resource.setrlimit(resource.RLIMIT_AS, (2 * BYTES, 2 * BYTES))
+    resource.setrlimit(resource.RLIMIT_AS, (BYTES, BYTES))
     seeds = [path for path in sorted(CORPUS.iterdir()) if any(word in path.name for word in arguments.only.split(","))]
     total: dict[str, Counter] = {path.name: Counter() for path in seeds}
     began, rounds = time.monotonic(), 0

@@ -337,6 +337,33 @@ def test_zones_that_mean_nothing_are_refused(zones, message):
         planar(zones)
 
 
+@pytest.mark.parametrize("hole", [(175, 178), (178, -178), (-178, -175)])
+def test_holes_may_lie_at_the_antimeridian(hole):
+    def box(west, east, south, north):
+        return [[west, south], [east, south], [east, north], [west, north]]
+
+    zones = collection([feature([box(170, -170, -10, 10), box(*hole, -5, 5)], "a")])
+    assert hg.Graph.from_polygons(zones).n == 1
+
+
+def test_a_hole_may_touch_its_ring_to_the_digits_of_a_file():
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        ring = np.array([[0, 0], [1, 0], [0.5, 1]]) + rng.uniform(-0.2, 0.2, (3, 2))
+        touching = ring[0] + rng.uniform(0.3, 0.7) * (ring[1] - ring[0])
+        hole = [touching, ring.mean(axis=0), touching + 0.4 * (ring.mean(axis=0) - touching) + [0.02, 0]]
+        planar(collection([feature([ring.round(6), np.round(hole, 6)], "a")]))
+
+
+def test_places_do_not_depend_on_the_first_corner_of_a_ring():
+    zones, turned = squares([0, 0], [1, 0]), squares([0, 0], [1, 0])
+    for part in turned["features"]:
+        (ring,) = part["geometry"]["coordinates"]
+        part["geometry"]["coordinates"] = [[*ring[1:], ring[0]]]
+    assert planar(zones).places_hash == planar(turned).places_hash
+    assert planar(zones).places_hash != planar(squares([0, 0], [1, 0.25])).places_hash
+
+
 def test_other_arguments_are_refused(tmp_path):
     with pytest.raises(TypeError, match="GeoDataFrame of polygons, GeoJSON"):
         hg.Graph.from_polygons([SQUARE])

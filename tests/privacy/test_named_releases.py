@@ -15,6 +15,7 @@ import pytest
 import hushgraph as hg
 from hushgraph._arrays import values_digest
 from hushgraph.privacy import named_draws, releases
+from hushgraph.privacy.certificate import Terms
 from hushgraph.privacy.counting import declare_counts
 from hushgraph.privacy.ledger.budget import Ledger
 from hushgraph.privacy.ledger.chain import BudgetExceeded, LedgerError
@@ -225,6 +226,22 @@ def test_a_name_belongs_to_its_places(ledger):
     again(counts_of(zones(0)), ledger)
     with pytest.raises(LedgerError, match=r"on other terms .*graph was another one"):
         released(counts_of(there), ledger)
+
+
+def test_a_name_of_a_version_that_did_not_record_places_is_still_known(graph, ledger, tmp_path, monkeypatch):
+    real = Terms.claims
+
+    def without_places(self):
+        claims = real(self)
+        return {**claims, "graph": {name: value for name, value in claims["graph"].items() if name != "places"}}
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Terms, "claims", without_places)
+        first = released(counts_of(graph), ledger)
+    found = again(counts_of(graph), ledger)
+    assert np.array_equal(found.values, first.values)
+    found.export(tmp_path / "out", method="let")
+    assert hg.privacy.verify_release(tmp_path / "out", graph=graph, ledger=ledger).ok
 
 
 @pytest.mark.parametrize(

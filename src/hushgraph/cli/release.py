@@ -11,12 +11,12 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from hushgraph._errors import StateError
 from hushgraph.cli.event_options import Counting, Windows
 from hushgraph.cli.failures import sentence_of
 from hushgraph.cli.graph_options import GraphFile, GraphReading, check_graph_first
@@ -204,19 +204,30 @@ def _drawn(terminal: Terminal, counts: CountMap, request: ReleaseRequest, ledger
 
 def _denoised(terminal: Terminal, published: Release, method: MethodName, guides: list[Any] | None) -> Denoised:
     """Return the denoised map; should guides or method fail, one by simpler means, since the release is paid for."""
+    import numpy as np
+
     from hushgraph.estimators import denoise
 
     options: list[dict[str, Any]] = [{"method": method}, *({"method": name} for name in _SIMPLER_METHODS if name != method)]
     if guides is not None:
         options.insert(0, {"method": method, "guides": guides})
-    for chosen, simpler in pairwise(options):
+    failures: list[str] = []
+    for chosen in options:
         try:
-            return denoise(published.graph, published, nonnegative=True, **chosen)
+            result = denoise(published.graph, published, nonnegative=True, **chosen)
         except Exception as error:
-            reason, _ = sentence_of(error, "release")
-            means = "without the guides" if "guides" in chosen else f"by the method {simpler['method']}"
-            terminal.note(f"the release is paid for, so it was denoised {means}: {reason}")
-    return denoise(published.graph, published, nonnegative=True, **options[-1])
+            failures.append(
+                f"{'the guides' if 'guides' in chosen else chosen['method']} failed ({sentence_of(error, 'release')[0]})"
+            )
+            continue
+        if failures:
+            means = "without guides, " * (guides is not None) + f"by the method {chosen['method']}"
+            terminal.note(f"the release is paid for, so it was denoised {means}: {'; '.join(failures)}")
+        return result
+    spare = Path(tempfile.mkdtemp(prefix="hushgraph-release-")) / "noisy.npy"
+    np.save(spare, published.values)
+    msg = f"the noisy values are in {spare}, in the order of the nodes, but could not be denoised: {'; '.join(failures)}"
+    raise StateError(msg)
 
 
 class DeferredInterrupt:
@@ -237,11 +248,17 @@ class DeferredInterrupt:
         for number, handler in self._before.items():
             signal.signal(number, handler)
 
-    def _defer(self, *_: object) -> None:
+    def _defer(self, number: int, *_: object) -> None:
         if self.requested:
-            raise KeyboardInterrupt
+            if number == signal.SIGINT:  # a shell passes SIGHUP on, so that it comes twice; only a person says Ctrl-C twice
+                raise KeyboardInterrupt
+            return
         self.requested = True
-        os.write(2, _WAIT)  # print is not for signal handlers
+        try:
+            os.write(2, _WAIT)  # print is not for signal handlers
+        except OSError:  # the terminal is gone, and everything that is printed from now on would fail
+            for stream in (1, 2):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
 
 
 @contextmanager

@@ -692,10 +692,16 @@ class Graph:
 
     @cached_property
     def places_hash(self) -> str | None:
-        """SHA-256 of the outlines of zones, or of the coordinates of other nodes, which `hash` does not cover; None without them."""
+        """SHA-256 of the outlines of zones, or of the coordinates of other nodes, which `hash` does not cover; None without them.
+
+        It does not depend on the corner at which a ring begins.
+        """
         if self.coords is None:
             return None
-        parts = (self.coords,) if self.outlines is None else (self.outlines.corners, self.outlines.starts, self.outlines.nodes)
+        parts = [self.coords]
+        if self.outlines is not None:
+            rings = [ring for _, ring in self.outlines.rings()]
+            parts = [np.roll(ring, -np.lexsort(ring.T)[0], axis=0) for ring in rings] + [self.outlines.starts, self.outlines.nodes]
         digest = hashlib.sha256(str(self.crs).encode())
         for part in parts:
             digest.update(np.ascontiguousarray(part).tobytes())

@@ -86,7 +86,7 @@ def _merged(found: Polygons) -> Polygons:
         for ring in (ring for part in parts for ring in part):
             _check_ring(name, ring, found.crs)
         for outer, *holes in parts:
-            _check_holes(name, outer, holes)
+            _check_holes(name, outer, holes, found.crs)
         zones.setdefault(name, []).extend(parts)
     texts = None
     if found.names is not None:
@@ -113,19 +113,24 @@ def _check_ring(name: Any, ring: np.ndarray, crs: str | None) -> None:
         raise InputError(msg)
 
 
-def _check_holes(name: Any, outer: np.ndarray, holes: list[np.ndarray]) -> None:
-    """Refuse holes that reach out of the ring around them, or that leave nothing of it."""
-    if not holes:
+def _check_holes(name: Any, outer: np.ndarray, given: list[np.ndarray], crs: str | None) -> None:
+    """Refuse holes with a corner out of the ring around them, and holes that leave nothing of it."""
+    if not given:
         return
-    corners = open_ring(outer)
+    corners, holes = open_ring(outer), [open_ring(hole) for hole in given]
+    if crs == "lonlat":  # rings may cross the 180th meridian
+        corners, holes = whole_ring(corners), [whole_ring(hole) for hole in holes]
+        holes = [hole + [360 * np.round((corners[:, 0].mean() - hole[:, 0].mean()) / 360), 0] for hole in holes]
     ring = _Part(0, corners, np.roll(corners, -1, axis=0), corners.min(axis=0), corners.max(axis=0))
-    near = (1e-6 * np.ptp(corners, axis=0).max()) ** 2
-    for hole in map(open_ring, holes):
-        is_outside = ~_are_in(hole, ring)
-        if is_outside.any() and (_squared_distances(hole[is_outside], ring) > near).any():
-            msg = f"zone {shown(name)} has a hole that reaches out of the ring around it; mend the polygon"
-            raise InputError(msg)
-    if sum(abs(signed_area(open_ring(hole))) for hole in holes) >= abs(signed_area(corners)):
+    near, chunk = (TOLERANCE * np.ptp(corners, axis=0).max()) ** 2, max(_MOST_PRODUCTS // len(corners), 1)
+    for hole in holes:
+        for start in range(0, len(hole), chunk):
+            some = hole[start : start + chunk]
+            outside = some[~_are_in(some, ring)]
+            if len(outside) and (_squared_distances(outside, ring) > near).any():
+                msg = f"zone {shown(name)} has a hole that reaches out of the ring around it; mend the polygon"
+                raise InputError(msg)
+    if sum(abs(signed_area(hole)) for hole in holes) >= abs(signed_area(corners)):
         msg = f"zone {shown(name)} has holes that leave nothing of it; mend the polygon"
         raise InputError(msg)
 

@@ -459,7 +459,9 @@ def _bind(ledger: Ledger, charge: Charge, values: np.ndarray) -> None:
             f"the release was charged and is returned, but its map could not be recorded in the ledger ({error}): export it now; verify will "
             f"say that no map is bound to entry {charge.entry}, and a name cannot return it"
         )
-        warnings.warn(msg, UserWarning, stacklevel=3)
+        with warnings.catch_warnings():  # a warning that is an error would lose the release
+            warnings.simplefilter("default", UserWarning)
+            warnings.warn(msg, UserWarning, stacklevel=3)
 
 
 def _assembled(terms: Terms, values: np.ndarray, state: LedgerSnapshot) -> Release:

@@ -315,7 +315,13 @@ class _Comparison:
             return None, "the charge is of a version that did not record them"
         if self.whole and self.certificate["format"] != FORMAT:
             return False, f"the certificate is of another format than the charge ({FORMAT!r}): it was edited"
-        return self._differing(self.certificate, self.fields["claims"])
+        certificate, recorded = self.certificate, self.fields["claims"]
+        if "places" not in recorded["graph"] and isinstance(
+            certificate.get("graph"), dict
+        ):  # the charge is of a version before they were named
+            stated = {name: value for name, value in certificate["graph"].items() if name != "places"}
+            certificate = {**certificate, "graph": stated}
+        return self._differing(certificate, recorded)
 
     def time(self) -> Finding:
         created, charged = self.certificate.get("created"), self.fields["time"]
@@ -434,7 +440,10 @@ def _places_checks(certificate: dict[str, Any], graph: Graph | None) -> Iterator
         if certificate["graph"]["places"] == graph.places_hash:
             return True, ""
         if graph.outlines is not None:
-            return False, "the zones of the graph have other outlines: it is a map of other places"
+            return False, (
+                "the outlines of the zones differ from those it was counted on: other places, or the same zones rounded by another program; "
+                "give the file that the release used"
+            )
         return None, "the coordinates are others, or were rounded when the graph was written by another program"
 
     stated = certificate.get("graph") if isinstance(certificate, dict) else None
