@@ -1,8 +1,6 @@
 // Shared code of all bindings: array arguments and results, and calls that release the interpreter lock.
 #pragma once
 
-#include <cstdio>  // nanobind names stderr; with libc++ and the limited API nothing else declares it
-
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/tuple.h>
