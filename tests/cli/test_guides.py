@@ -242,7 +242,7 @@ def test_a_paid_release_is_not_lost_if_its_guides_fail(months, ledger, tmp_path,
 
     monkeypatch.setattr("hushgraph.estimators.denoise", fails_with_guides)
     found = answer(*releasing(folder, ledger, tmp_path / "may", "--guide", folder / "jan"))
-    assert any("the release is paid for, so it was denoised without the guides" in note for note in found["notes"])
+    assert any("the release is paid for, so it was denoised without guides" in note for note in found["notes"])
     assert "secret" not in str(found)
     assert found["guides"] == []
     known = json.loads((tmp_path / "may" / "certificate.json").read_text())
