@@ -51,7 +51,7 @@ _CHECK_FIRST = (  # whatever the events are: a release says nothing that depends
     "rows that are not understood are left out, and a release never tells how many; to see it on your screen before anything is charged: "
 )
 _SIGNALS_TO_END = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
-_SIMPLER_METHODS = ("auto", "let", "sgwt_sure")  # by which a release is denoised if the method fails
+_SIMPLER_METHODS = ("auto", "let", "sgwt_sure")  # tried in this order if the method fails after the charge
 _WAIT = b"\nThe budget is charged: the files are finished first, so that nothing is lost. Ctrl-C again drops the release.\n"
 
 
@@ -203,7 +203,7 @@ def _drawn(terminal: Terminal, counts: CountMap, request: ReleaseRequest, ledger
 
 
 def _denoised(terminal: Terminal, published: Release, method: MethodName, guides: list[Any] | None) -> Denoised:
-    """Return the denoised map; should guides or method fail, one by simpler means, since the release is paid for."""
+    """Return the denoised map. The release is paid for: if guides or method fail, simpler methods are tried, and then the noisy values are saved."""
     import numpy as np
 
     from hushgraph.estimators import denoise
@@ -231,7 +231,7 @@ def _denoised(terminal: Terminal, published: Release, method: MethodName, guides
 
 
 class DeferredInterrupt:
-    """Ctrl-C, or the signal to end, while something paid for is on its way: the first is remembered for later, the second stops at once."""
+    """Defers Ctrl-C, SIGTERM and SIGHUP until the files of a paid release are written. A second Ctrl-C stops at once."""
 
     def __init__(self) -> None:
         self.requested = False
