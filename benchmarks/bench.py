@@ -1,11 +1,12 @@
 """Transforms and the whole denoiser against SciPy, PyGSP and the memory bus, all in one process.
 
-    make bench                                  generated road-like graphs of 1e5, 1.1e6 and 4.4e6 nodes
+    make bench                                  generated road-like graphs of 1e5 and 1.1e6 nodes
     HUSHGRAPH_DATA=... make bench               also the real roads_1m
-    python benchmarks/bench.py --sizes 100000   only some sizes
+    python benchmarks/bench.py --sizes 4400000  other sizes
 
 Every time is the best of several runs after a warm-up, on all cores; ratios are taken inside one run, because machines
-differ from hour to hour. Writes Markdown to the screen and JSON to benchmarks/results/.
+differ from hour to hour. Our functions and SciPy's recurrence run in turn, round after round, so that a minute in which the machine is busy
+with something else decides none of the ratios. Writes Markdown to the screen and JSON to benchmarks/results/.
 """
 
 from __future__ import annotations
@@ -16,6 +17,9 @@ import json
 import os
 import platform
 import resource
+import subprocess
+import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -25,6 +29,7 @@ import scipy
 from scipy import sparse
 from scipy.linalg.blas import daxpy
 from scipy.sparse import _sparsetools
+from speed_watch import commit
 
 import hushgraph as hg
 from hushgraph.core.threads import thread_count
@@ -45,6 +50,17 @@ def best_of(function, repeats=5, budget=20.0, warm=True):
         function()
         times.append(time.perf_counter() - before)
     return min(times)
+
+
+def best_in_turn(functions, rounds, share=0.5):
+    """Least wall time of each function over some rounds, in each of which every function runs for `share` seconds, at least once."""
+    times = dict.fromkeys(functions, np.inf)
+    for function in functions.values():
+        function()
+    for _ in range(rounds):
+        for name, function in functions.items():
+            times[name] = min(times[name], best_of(function, repeats=1000, budget=share, warm=False))
+    return times
 
 
 # ---- rivals -----------------------------------------------------------------------------------------------------
@@ -129,6 +145,25 @@ class PeakMemory:
             return 0
 
 
+def memory_in_new_process(graph, noisy):
+    """Gigabytes by which a new process grows while it denoises: the memory of a process that has denoised before is not given back."""
+    with tempfile.TemporaryDirectory() as folder:
+        hg.write_graph(f"{folder}/graph.npz", graph)
+        np.save(f"{folder}/noisy.npy", noisy)
+        words = [sys.executable, __file__, "--memory-of", folder]
+        return float(subprocess.run(words, capture_output=True, text=True, check=True).stdout)
+
+
+def print_memory(folder):
+    """Print the gigabytes by which this process grows while it denoises the signal in a folder."""
+    graph, noisy = hg.read_graph(f"{folder}/graph.npz"), np.load(f"{folder}/noisy.npy")
+    small = hg.datasets.city(500)
+    hg.denoise(small, np.zeros(small.n), sigma=1.0, method="sgwt_sure")  # loads all code
+    with PeakMemory() as memory:
+        hg.denoise(graph, noisy, sigma=1.0, method="sgwt_sure")
+    print(memory.growth / 1e9)
+
+
 # ---- one graph --------------------------------------------------------------------------------------------------
 
 
@@ -144,39 +179,42 @@ def measure(graph, name, rate, rivals=True):
         graph.cache.clear()  # spectrum, layout and workspace count
         return hg.denoise(graph, noisy, sigma=1.0, method="sgwt_sure")
 
-    row["forward"] = best_of(lambda: hg.analyze(frame, noisy), repeats=9)
-    row["inverse"] = best_of(lambda: hg.synthesize(frame, bands), repeats=9)
-    row["denoise"] = best_of(fresh, repeats=5)
     result = fresh()
     row["stages"] = {stage: round(seconds, 4) for stage, seconds in result.timings.items()}
     row["snr_in"], row["snr_out"] = hg.snr(clean, noisy), hg.snr(clean, result.signal)
     del result
     graph.cache.clear()
-    with PeakMemory() as memory:
-        hg.denoise(graph, noisy, sigma=1.0, method="sgwt_sure")
-    row["denoise_memory_gb"] = memory.growth / 1e9
+    row["denoise_memory_gb"] = memory_in_new_process(graph, noisy)
     row["bytes_recurrence"] = recurrence_bytes(frame) / rate
     row["bytes_streamed"] = streamed_bytes(frame) / rate
-    row["denoise_deep"] = best_of(lambda: hg.denoise(graph, noisy, sigma=1.0, method="sgwt_deep"), repeats=2)
-    if graph.n <= 2_000_000:
-        eight = np.random.default_rng(2).normal(size=(graph.n, 8))
-        row["forward_of_8"] = best_of(lambda: hg.analyze(frame, eight), repeats=2) / 8
-        del eight
     single = noisy.astype(np.float32)
-    row["forward_float32"] = best_of(lambda: hg.analyze(frame, single))
     lengths = np.random.default_rng(1).uniform(0.5, 1.5, graph.n_edges)
     upper = sparse.triu(graph.adjacency).tocoo()
     weighted = hg.Graph.from_edges(np.stack(upper.coords, axis=1), n=graph.n, weights=lengths)
     weighted_frame = hg.chebyshev_frame(weighted, degree=DEGREE, n_scales=frame.n_scales)
-    row["forward_weighted"] = best_of(lambda: hg.analyze(weighted_frame, noisy))
-    if not rivals:
-        return row
-    for name, rival in (("scipy", ScipyRecurrence(frame)), ("tuned", TunedScipyRecurrence(frame))):
+    functions = {
+        "forward": lambda: hg.analyze(frame, noisy),
+        "inverse": lambda: hg.synthesize(frame, bands),
+        "denoise": fresh,
+        "denoise_deep": lambda: hg.denoise(graph, noisy, sigma=1.0, method="sgwt_deep"),
+        "forward_float32": lambda: hg.analyze(frame, single),
+        "forward_weighted": lambda: hg.analyze(weighted_frame, noisy),
+    }
+    if graph.n <= 2_000_000:
+        eight = np.random.default_rng(2).normal(size=(graph.n, 8))
+        functions["forward_of_8"] = lambda: hg.analyze(frame, eight)
+    recurrences = {"scipy": ScipyRecurrence(frame), "tuned": TunedScipyRecurrence(frame)} if rivals else {}
+    for name, rival in recurrences.items():
         if not np.allclose(rival.forward(noisy), bands, atol=1e-9):
             message = f"{name} and hushgraph disagree: no times are given"
             raise SystemExit(message)
-        row[f"{name}_forward"] = best_of(lambda rival=rival: rival.forward(noisy), repeats=3, warm=False)
-        row[f"{name}_inverse"] = best_of(lambda rival=rival: rival.inverse(bands), repeats=1, warm=False)
+        functions[f"{name}_forward"] = lambda rival=rival: rival.forward(noisy)
+        functions[f"{name}_inverse"] = lambda rival=rival: rival.inverse(bands)
+    row |= best_in_turn(functions, rounds=5 if graph.n <= 2_000_000 else 2)
+    if "forward_of_8" in row:
+        row["forward_of_8"] /= 8
+    if not rivals:
+        return row
     other = pygsp_transforms(frame)
     if other is not None:
         forward, inverse = other
@@ -241,12 +279,22 @@ def real_roads():
         return [("roads_1m (real)", hg.Graph.from_edges(data["edges"], n=int(data["n"])))]
 
 
+def in_words(machine):
+    """Return the machine in a few words."""
+    return f"{machine['processor']}, {machine['threads']} threads, NumPy {machine['numpy']}, SciPy {machine['scipy']}."
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sizes", type=int, nargs="*", default=[100_000, 1_100_000, 4_400_000])
+    parser.add_argument("--sizes", type=int, nargs="*", default=[100_000, 1_100_000])
     parser.add_argument("--no-rivals", action="store_true")
     parser.add_argument("--out", type=Path, default=RESULTS)
+    parser.add_argument("--memory-of", type=Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
+    if arguments.memory_of:
+        print_memory(arguments.memory_of)
+        return
+    measured = commit()  # before the measurement, in which the working tree can change
     rate = bandwidth()
     graphs = [(f"generated roads {n:,}", hg.datasets.roads(n, seed=0)) for n in arguments.sizes] + real_roads()
     rows = []
@@ -263,6 +311,7 @@ def main():
     }
     report = {
         "date": datetime.date.today().isoformat(),
+        "commit": measured,
         "machine": machine,
         "memory_gb_per_s": rate / 1e9,
         "degree": DEGREE,
@@ -270,7 +319,7 @@ def main():
     }
     arguments.out.mkdir(parents=True, exist_ok=True)
     (arguments.out / "bench.json").write_text(json.dumps(report, indent=1) + "\n")
-    (arguments.out / "bench.md").write_text(f"{report['date']}, {machine}\n\n{table(rows, rate)}\n")
+    (arguments.out / "bench.md").write_text(f"{report['date']}, {in_words(machine)}\n\n{table(rows, rate)}\n")
 
 
 if __name__ == "__main__":

@@ -46,3 +46,8 @@ def test_a_compiler_is_named(backend, monkeypatch, tmp_path, named, zig):
     (tmp_path / "c++").touch(mode=0o755)
     monkeypatch.setenv("CXX", named)
     assert asks_for_zig(backend) == zig
+
+
+def test_on_windows_cmake_finds_the_compiler(backend, monkeypatch):
+    monkeypatch.setattr("sys.platform", "win32")
+    assert not asks_for_zig(backend)

@@ -203,6 +203,14 @@ def test_the_version_is_the_same_everywhere(file, line):
     assert line.format(hg.__version__) in (ROOT / file).read_text("utf-8").splitlines()
 
 
+def test_the_conda_package_has_the_same_requirements():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    recipe = (ROOT / "conda" / "recipe.yaml").read_text("utf-8")
+    lines = re.search(r"^  run:\n((?:    - .*\n)+)", recipe, re.MULTILINE)[1].splitlines()
+    stated = {line.strip().removeprefix("- ").replace(" ", "") for line in lines}
+    assert stated == {"python" + project["requires-python"], *project["dependencies"]}
+
+
 def test_tables_about_assumptions_are_those_of_the_benchmark():
     """Rows with three numbers in each cell are copied from the file that the benchmark writes."""
     page, results = ((ROOT / name).read_text("utf-8") for name in ("docs/assumptions.md", "benchmarks/results/assumptions.md"))

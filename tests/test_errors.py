@@ -147,12 +147,12 @@ def test_a_replaced_ledger_is_told_in_the_words_of_commands(tmp_path):
     first.charge(epsilon=1, delta=1e-6, sensitivity_squared=1, sigma=10)
     with pytest.raises(LedgerError) as second:
         Ledger.create(tmp_path / "b.db", dataset="replaces={unit=}", **NAMES)
-    said = "for dataset='replaces={unit=}', unit='person', adjacency='add-remove', with spending"
+    said = "for dataset='replaces={unit=}', unit='person', adjacency='add-remove': a second ledger"
     assert said in str(second.value)
     assert f"pass replaces={first.identity!r}, which" in str(second.value)
     told, code = sentence_of(second.value, "budget create")
     assert code == 4
-    assert "for --dataset 'replaces={unit=}', --unit 'person', --adjacency 'add-remove', with spending" in told
+    assert "for --dataset 'replaces={unit=}', --unit 'person', --adjacency 'add-remove': a second ledger" in told
     assert "hushgraph budget renew starts a new period" in told
     assert f"pass --replaces {first.identity!r}, which" in told
     Ledger.create(tmp_path / "b.db", dataset="other", **NAMES)
@@ -317,7 +317,7 @@ def test_checks_say_which_argument_is_wrong(call, kind, parts):
 
 
 def test_a_renamed_argument_keeps_its_old_name_for_a_while():
-    @renamed(old="new")
+    @renamed(removed_in="0.3", old="new")
     def double(*, new: int = 1) -> int:
         """Return twice the number."""
         return 2 * new

@@ -29,8 +29,10 @@ prepare_metadata_for_build_editable = scikit.prepare_metadata_for_build_editable
 
 
 def needs_zig() -> bool:
-    """Return whether the build needs zig: CXX is "zig", or CXX is not set and the machine has no C++ compiler."""
+    """Return whether the build needs zig: CXX is "zig", or CXX is not set and the machine has no C++ compiler. On Windows CMake finds Clang."""
     cxx = os.environ.get("CXX")
+    if sys.platform == "win32":
+        return False
     return cxx == "zig" if cxx else not any(map(shutil.which, COMPILERS))
 
 

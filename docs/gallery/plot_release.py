@@ -36,7 +36,7 @@ counts = hg.privacy.count_events(
 with tempfile.TemporaryDirectory() as folder:
     ledger = hg.privacy.Ledger.create(
         Path(folder) / "budget.db",
-        dataset="a generated day",
+        dataset="a generated day, by hour",
         unit="person",
         adjacency="add-remove",
         epsilon=2.0,

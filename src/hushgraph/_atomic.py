@@ -95,11 +95,18 @@ def atomic_open(path: str | Path) -> Iterator[BinaryIO]:
 
 @contextmanager
 def draft_of(path: str | Path, *, suffix: str = "") -> Iterator[Path]:
-    """Yield a new hidden name in the folder of `path`; a file or folder that still has this name at the end is removed."""
+    """Yield a new hidden name in the folder of `path`; a file or folder that still has this name at the end is removed.
+
+    An error of a full disk names `path`, and not the draft or no file at all.
+    """
     path = Path(path)
     draft = path.with_name(f".{secrets.token_hex(6)}-{path.name}{suffix}")
     try:
         yield draft
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT) and error.filename in (None, str(draft), draft):
+            error.filename = str(path)
+        raise
     finally:
         if draft.is_dir():
             shutil.rmtree(draft, ignore_errors=True)
@@ -147,7 +154,7 @@ def _exchange(draft: Path, path: Path) -> None:
 
 
 def _exists(path: Path) -> FileThereError:
-    return FileThereError(errno.EEXIST, f"{path.name!r} exists already; choose another name")
+    return FileThereError(errno.EEXIST, f"{str(path)!r} exists already; choose another name")
 
 
 def flush_to_disk(path: Path) -> None:

@@ -40,7 +40,7 @@ def warn_renamed(old: str, new: str, *, removed_in: str, stacklevel: int = 2) ->
     warnings.warn(f"{old} is called {new} now; the old name will go in {removed_in}", DeprecationWarning, stacklevel=stacklevel + 1)
 
 
-def renamed(*, removed_in: str = "0.3", **new_names: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+def renamed(*, removed_in: str, **new_names: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Return a decorator that accepts the old names of keyword arguments, with a DeprecationWarning.
 
     Parameters
@@ -48,7 +48,7 @@ def renamed(*, removed_in: str = "0.3", **new_names: str) -> Callable[[Callable[
     removed_in : str
         The version in which the old names go.
     **new_names : str
-        The new name of each old name: `@renamed(scaled="threshold_scale")`.
+        The new name of each old name: `@renamed(removed_in="0.3", scaled="threshold_scale")`.
     """
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:

@@ -6,6 +6,9 @@ A sentence keeps the names of arguments and calls as data, so that commands writ
 
 from __future__ import annotations
 
+import contextlib
+import sys
+import warnings
 from string import Formatter
 from typing import Any, Self
 
@@ -164,3 +167,19 @@ class NoFolderError(HushgraphError, NotADirectoryError):
 
 class NotAllowedError(HushgraphError, PermissionError):
     """The operating system does not allow writing to this place."""
+
+
+class ImportantWarning(UserWarning):
+    """A warning about a release that was paid for, or about what guards the budget; commands print it with --quiet too."""
+
+
+def warn_without_raising(message: str, *, stacklevel: int = 2) -> None:
+    """Warn, and never raise: where the filter of warnings makes an error of the warning, the message is printed on standard error.
+
+    For code that holds what was paid for and would be lost with an exception.
+    """
+    try:
+        warnings.warn(message, ImportantWarning, stacklevel=stacklevel + 1)
+    except Exception:
+        with contextlib.suppress(Exception):  # standard error may be closed
+            print(f"warning: {message}", file=sys.stderr, flush=True)

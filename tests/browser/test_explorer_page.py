@@ -406,3 +406,24 @@ def test_zones_are_filled_and_called_zones(browser, pictures):
     assert "junction" not in tab.text("body")
     tab.page.screenshot(path=pictures / "explorer-zones.png")
     tab.end()
+
+
+# ---- hostile texts ------------------------------------------------------------------------------------------------------
+
+
+def test_titles_and_names_are_shown_as_text(browser):
+    """Also in the search and in the box of values."""
+    hostile = '<img src=x class=hostile onerror="document.hostile=1">'
+    plain = hg.datasets.city(300)
+    graph = hg.Graph(plain.adjacency, coords=plain.coords, labels=[f"{hostile}{k}" for k in range(plain.n)])
+    tab = Explorer(browser, served(graph=graph, title=hostile, label=hostile, attribution=hostile))
+    assert hostile in tab.text("#title")
+    tab.page.fill("#map input[type=search]", hostile)
+    tab.page.wait_for_selector("#map [role=option]")
+    assert hostile in tab.page.locator("#map [role=option]").first.inner_text()
+    tab.page.keyboard.press("ArrowDown")
+    tab.page.keyboard.press("Enter")
+    assert hostile in tab.text("body")
+    assert tab.page.locator(".hostile").count() == 0
+    assert tab.page.evaluate("() => document.hostile") is None
+    tab.end()

@@ -1,11 +1,13 @@
 """The command line: every command good and bad, one JSON object, exit codes, Ctrl-C, and nothing private in any word."""
 
+import contextlib
 import csv
 import json
 import os
 import re
 import shlex
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -966,34 +968,65 @@ def test_the_noisy_values_are_kept_if_nothing_can_denoise_them(town, ledger, tmp
     def fails(*_, **__):
         raise MemoryError
 
-    (tmp_path / "spare").mkdir()
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "spare"))
-    monkeypatch.setattr("hushgraph.estimators.denoise", fails)
-    failed = run(*releasing(town, ledger, tmp_path / "march"))
+    with monkeypatch.context() as patch:
+        patch.setattr("hushgraph.estimators.denoise", fails)
+        failed = run(*releasing(town, ledger, tmp_path / "march"))
     assert failed.exit_code != 0
-    (file,) = (tmp_path / "spare").glob("*/noisy.npy")
-    assert file.name in failed.stderr
+    (file,) = tmp_path.glob("hushgraph-release-*/noisy.npy")
+    assert str(file) in failed.stderr
     assert np.load(file).shape == (town.graph.n,)
     assert Ledger.open(ledger).spent > 0
+    advice = re.search(r"hushgraph denoise GRAPH (\S+ --sigma \S+ --nonnegative -o) FILE", failed.stderr)
+    good("denoise", town.streets, *advice[1].split(), tmp_path / "clean.csv")
+
+
+def test_a_paid_release_that_can_be_saved_nowhere(town, ledger, tmp_path, monkeypatch):
+    """It says that the values are lost and that the charge stays, and leaves no empty folders."""
+
+    def full_disk(*_, **__):
+        raise OSError(28, "no room")
+
+    monkeypatch.setattr("hushgraph.privacy.export", full_disk)
+    monkeypatch.setattr("numpy.save", full_disk)
+    failed = run(*releasing(town, ledger, tmp_path / "march"))
+    assert failed.exit_code != 0
+    assert "the noisy values could not be saved either" in failed.stderr
+    assert "the budget was charged for it (entry 2 of budget.db), and the charge stays" in failed.stderr
+    assert [path.name for path in tmp_path.iterdir() if path.name != "budget.db"] == []
 
 
 def test_a_paid_release_is_saved_elsewhere_if_need_be(town, ledger, tmp_path, monkeypatch):
     from hushgraph.privacy import export
 
-    out, spare = tmp_path / "march", tmp_path / "spare"
+    out, spare = tmp_path / "month" / "march", tmp_path / "spare"
     spare.mkdir()
 
     def full_disk(release, folder, **settings):
-        if Path(folder) == out:
+        if Path(folder).is_relative_to(out.parent):  # beside it there is no room either
             raise OSError(28, "no room")
         return export(release, folder, **settings)
 
     monkeypatch.setattr("hushgraph.privacy.export", full_disk)
     monkeypatch.setattr("tempfile.tempdir", str(spare))
-    found = answer(*releasing(town, ledger, out))
+    done = run(*releasing(town, ledger, out, "--json", "--quiet"))
+    assert done.exit_code == 2  # a script must not go on with a folder that is not there
+    assert "it was saved in" in done.stderr
+    found = json.loads(done.stdout)
     assert Path(found["output"]).is_relative_to(spare)
     assert {path.name for path in Path(found["output"]).iterdir()} == {"map.csv", "certificate.json", "report.html"}
     assert any("No space left" in note for note in found["notes"])
+
+
+@pytest.mark.parametrize("options", [[], ["--force"]])
+def test_a_link_is_no_place_for_a_release(town, ledger, tmp_path, options):
+    link, place = tmp_path / "march", tmp_path / "place"
+    link.symlink_to(place)
+    if options:
+        place.mkdir()
+    done = run(*releasing(town, ledger, link, *options))
+    assert (done.exit_code, link.is_symlink()) == (2, True)
+    assert "is a link" in done.stderr
+    assert Ledger.open(ledger).spent == 0
 
 
 # ---- nothing private ---------------------------------------------------------------------------------------------------
@@ -1121,6 +1154,15 @@ def test_stopped_before_the_charge(town, ledger, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["budget.db"]
 
 
+def test_stopped_while_another_process_uses_the_ledger(town, ledger, tmp_path):
+    with contextlib.closing(sqlite3.connect(ledger, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        done = stopped("hushgraph.privacy.ledger.budget", "checked_sensitivity", 1, *releasing(town, ledger, tmp_path / "march"))
+    assert done.returncode == 130
+    assert done.stderr.endswith("stopped; nothing was charged, nothing was written\n")
+    assert Ledger.open(ledger).spent == 0
+
+
 def test_stopped_after_the_charge_the_files_are_finished(town, ledger, tmp_path):
     done = stopped("hushgraph.estimators.denoising", "denoise", 1, *releasing(town, ledger, tmp_path / "march"))
     assert done.returncode == 130
@@ -1148,7 +1190,7 @@ def test_stopped_twice_in_the_report_loses_only_the_report(town, ledger, tmp_pat
 def test_stopped_while_drawing(town, ledger, tmp_path):
     done = stopped("hushgraph.privacy.releases", "_draw", 2, *releasing(town, ledger, tmp_path / "march"))
     assert done.returncode == 130
-    assert "a new charge (entry 2 of budget.db)" in done.stderr
+    assert "the budget was charged for it (entry 2 of budget.db), and the charge stays" in done.stderr
 
 
 def test_stopped_while_denoising_leaves_nothing(town, tmp_path):

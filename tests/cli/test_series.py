@@ -90,6 +90,18 @@ def test_only_an_earlier_series_is_replaced(months, tmp_path):
     assert (folder / "jan" / "certificate.json").exists()
 
 
+@pytest.mark.parametrize("summary", ["[" * 100_000, "{", '{"releases": 3}', '{"releases": [3]}', "null"])
+def test_a_folder_with_a_damaged_summary_is_not_replaced(months, tmp_path, summary):
+    folder, _ = months
+    out = tmp_path / "out"
+    good(*series(folder, out, names=MONTHS[:2]))
+    (out / "summary.json").write_text(summary)
+    refused = run(*series(folder, out, "--force", names=MONTHS[2:]))
+    assert refused.exit_code == 2
+    assert "is not the folder of an earlier series alone" in " ".join(refused.stderr.split())
+    assert (out / "jan.csv").exists()
+
+
 @pytest.mark.parametrize(
     ("names", "more", "said"),
     [

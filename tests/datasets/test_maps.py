@@ -261,7 +261,7 @@ def test_a_file_of_another_size_is_refused(folders):
     with pytest.raises(ValueError, match="is not what its name says: expected 1088092 nodes"):
         datasets.road_network("roadNet-PA")
     (folders.data / "moscow_roads.npz").write_bytes(b"PK not really")
-    with pytest.raises(ValueError, match=r"truncated or no \.npz"):
+    with pytest.raises(ValueError, match=r"damaged or no \.npz"):
         datasets.road_network("moscow")
 
 

@@ -7,12 +7,13 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
 
 import hushgraph as hg
-from hushgraph.distributed import denoise, prepare, resume
+from hushgraph.distributed import denoise, prepare, resume, store
 from hushgraph.distributed.store import read_json
 
 from ..support.interrupts import hears_interrupts
@@ -34,16 +35,18 @@ def grid():
 @pytest.mark.parametrize("failure", [OSError(errno.ENOSPC, "No space left on device"), OSError("1000 requested and 12 written")])
 def test_a_full_disk_is_said_and_leaves_nothing_half_written(grid, tmp_path, monkeypatch, failure):
     graph, noisy, one = grid
-    usual, room = np.save, [9]
+    usual, room = store.atomic_file, [9]
 
-    def save(file, array):
-        room[0] -= 1
-        if room[0] == 0:
-            file.write(b"half")
-            raise failure
-        usual(file, array)
+    @contextmanager
+    def atomic_file(path, **options):
+        with usual(path, **options) as draft:
+            yield draft
+            room[0] -= path.suffix == ".npy"
+            if room[0] == 0:
+                draft.write_bytes(draft.read_bytes()[:-4])
+                raise failure
 
-    monkeypatch.setattr(np, "save", save)
+    monkeypatch.setattr(store, "atomic_file", atomic_file)
 
     def both():
         prepare(graph, tmp_path / "work", partitions=3, most_ghosts=ANY)
@@ -55,7 +58,7 @@ def test_a_full_disk_is_said_and_leaves_nothing_half_written(grid, tmp_path, mon
         assert raised.value.errno == errno.ENOSPC
         assert not list((tmp_path / "work").rglob("*.tmp"))
         room[0] = 60
-    monkeypatch.setattr(np, "save", usual)
+    monkeypatch.setattr(store, "atomic_file", usual)
     assert (tmp_path / "work" / "manifest.json").exists()
     assert_equal(resume(tmp_path / "work"), one)
 

@@ -220,7 +220,7 @@ charge.spend()
 ledger.charge(**SMALL).spend()
 """
     process = python(program, path)
-    process.communicate(timeout=30)
+    process.communicate(timeout=300)
     assert process.returncode == 0
     assert len(Ledger.open(path)) == 4
 
@@ -261,7 +261,7 @@ print(*accepted)
     for process in processes:
         assert process.stdout.readline() == "ready\n"
     start(processes)
-    heads = [process.communicate(timeout=60)[0].split() for process in processes]
+    heads = [process.communicate(timeout=300)[0].split() for process in processes]
     ledger = Ledger.open(path)
     assert sorted(heads[0] + heads[1]) == sorted(entry["head"] for entry in ledger.entries()[1:])
     assert len(ledger) - 1 == most
@@ -279,7 +279,7 @@ except LedgerError as error:
 """
     processes = [python(program, path, name, stdin=subprocess.PIPE) for name in ("a", "b")]
     start(processes)
-    said = [process.communicate(timeout=30)[0].strip() for process in processes]
+    said = [process.communicate(timeout=300)[0].strip() for process in processes]
     assert sorted(said) == ["True", "made"]
     assert Ledger.open(path).unit == ("a", "b")[said.index("made")]
 
@@ -296,7 +296,7 @@ while True:
     process = python(program, path)
     told = [process.stdout.readline() for _ in range(n_seen)]
     process.kill()
-    told += process.communicate(timeout=30)[0].splitlines(keepends=True)
+    told += process.communicate(timeout=300)[0].splitlines(keepends=True)
     ledger = Ledger.open(path)
     ledger.verify()
     there = {f"{entry['entry']} {entry['head']}\n" for entry in ledger.entries()}
@@ -309,7 +309,7 @@ while True:
 def test_death_right_after_the_charge_leaves_it_charged(path):
     create(path)
     process = python("Ledger.open(sys.argv[1]).charge(**SMALL)\nos.kill(os.getpid(), signal.SIGKILL)", path)
-    process.communicate(timeout=30)
+    process.communicate(timeout=300)
     assert process.returncode == -signal.SIGKILL
     ledger = Ledger.open(path)
     assert len(ledger) == 2
@@ -330,7 +330,7 @@ module._insert = dies
 ledger.charge(**SMALL)
 """
     process = python(program, path)
-    process.communicate(timeout=30)
+    process.communicate(timeout=300)
     assert process.returncode == -signal.SIGKILL
     assert len(Ledger.open(path)) == 2
 

@@ -6,15 +6,22 @@ import json
 import os
 import re
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
+import threading
+import time
+from datetime import datetime
 from decimal import Decimal
 from fractions import Fraction
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
-from hushgraph.privacy.ledger import budget as module, file as ledger_file
+from hushgraph._errors import InputError
+from hushgraph.privacy.ledger import budget as module, chain, file as ledger_file
 from hushgraph.privacy.ledger.budget import Ledger
 from hushgraph.privacy.ledger.chain import LedgerError, LedgerTampered, total_after
 
@@ -149,8 +156,8 @@ def test_a_recomputed_chain_is_noticed_by_machine_object_and_certificate(path, s
 
 def test_a_recomputed_chain_that_contradicts_itself_is_noticed(path, state):
     create(path)
-    for change in ({3: {"kind": "gift"}}, {2: {"sensitivity_squared": "-1"}}, {3: {"period": "June"}}, {3: {"kind": "create"}},
-                   {3: {"kind": "renew"}}, {1: {"identity": "../../elsewhere"}}, {1: {"format": 3}}, {4: {"sigma": "0x0p+0"}},
+    for change in ({2: {"sensitivity_squared": "-1"}}, {3: {"period": "June"}}, {3: {"kind": "create"}},
+                   {3: {"kind": "renew"}}, {1: {"identity": "../../elsewhere"}}, {1: {"format": 0}}, {4: {"sigma": "0x0p+0"}},
                    {4: {"sigma": "inf"}}, {2: {"epsilon": None}}):  # fmt: skip
         saved = path.read_bytes()
         recompute(path, change)
@@ -220,33 +227,25 @@ def test_a_copy_cannot_be_spent_beside_the_original(path, tmp_path):
         ledger.charge(**SMALL)
 
 
-def test_the_witness_has_a_line_for_each_entry_and_survives_a_crash(path, state):
-    ledger, _ = create(path)
-    witness = state / "ledgers" / f"{ledger.identity}.heads"
-    lines = [f"{entry['entry']} {entry['head']}\n" for entry in ledger.entries()]
-    assert witness.read_text() == "".join(lines)
-    witness.write_text("".join(lines)[:-40])
-    Ledger.open(path).charge(**SMALL)
-    assert witness.read_text() == "".join(lines)[:-40] + f"\n{lines[3]}5 {ledger.head}\n"
-    witness.write_text(f"5 {ledger.head}\n{lines[2]}")  # the order in which two processes were served
-    ledger.charge(**SMALL)
-    Ledger.open(path)
-
-
-def test_where_the_witness_is(path, tmp_path, monkeypatch):
+def test_where_the_memory_is(path, tmp_path, monkeypatch):
     monkeypatch.delenv("HUSHGRAPH_STATE")
     monkeypatch.setenv("XDG_STATE_HOME" if os.name != "nt" else "LOCALAPPDATA", str(tmp_path / "xdg"))
     ledger, _ = create(path)
-    assert (tmp_path / "xdg" / "hushgraph" / "ledgers" / f"{ledger.identity}.heads").exists()
+    assert remembered(tmp_path / "xdg" / "hushgraph", ledger) == [(4, ledger.head)]
     monkeypatch.setenv("XDG_STATE_HOME" if os.name != "nt" else "LOCALAPPDATA", "")
     monkeypatch.setenv("HOME" if os.name != "nt" else "USERPROFILE", str(tmp_path / "home"))
     ledger.charge(**SMALL)
-    assert (tmp_path / "home" / ".local" / "state" / "hushgraph" / "ledgers" / f"{ledger.identity}.heads").exists()
+    assert remembered(tmp_path / "home" / ".local" / "state" / "hushgraph", ledger) == [(5, ledger.head)]
+
+
+def remembered(folder, ledger):
+    """What the memory in a folder has of a ledger, read without hushgraph."""
+    return sql(folder / "ledgers" / "memory.db", ("SELECT entry, head FROM newest WHERE identity=?", (ledger.identity,)))
 
 
 def test_a_machine_that_cannot_remember_says_so_once_and_the_charge_stands(path, state):
     state.write_text("a file where a folder should be")
-    with pytest.warns(UserWarning, match=r"rollbacks of budget\.db cannot be noticed on this machine") as warned:
+    with pytest.warns(UserWarning, match=r"this machine cannot remember what was written to budget\.db") as warned:
         ledger, _ = create(path)
     assert len(warned) == 1
     assert len(Ledger.open(path)) == len(ledger) == 4
@@ -362,12 +361,14 @@ def test_a_locked_file(path, monkeypatch):
 
 @pytest.mark.skipif(os.name == "nt", reason="needs resource limits")
 @pytest.mark.parametrize("room", [0, 3000, 9000])
-def test_a_full_disk_charges_nothing(path, room):
+def test_a_full_disk_charges_nothing(path, state, room):
     create(path, epsilon=1000, weak_guarantee=True)
     program = f"""
 import os, resource, sys
 from hushgraph.privacy.ledger.budget import Ledger; from hushgraph.privacy.ledger.chain import LedgerError
 ledger = Ledger.open(sys.argv[1])
+while os.path.getsize(sys.argv[1]) < 2 * os.path.getsize(sys.argv[3]):  # a limit of the ledger alone
+    ledger.charge(**{SMALL!r}, note="x" * 2000)
 limit = os.path.getsize(sys.argv[1]) + int(sys.argv[2])
 resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
 n = len(ledger)
@@ -378,7 +379,11 @@ except LedgerError as error:
     print(n, len(ledger), error)
 """
     told = subprocess.run(
-        [sys.executable, "-c", program, path, str(room)], capture_output=True, text=True, check=True, timeout=30
+        [sys.executable, "-c", program, path, str(room), state / "ledgers" / "memory.db"],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=30,
     ).stdout
     n, length, message = re.fullmatch(r"(\d+) (\d+) (.*)\n", told).groups()
     assert message.startswith(UNCHARGED)
@@ -444,7 +449,7 @@ def test_an_edited_certificate_is_noticed(path, field, value):
 
 
 def test_a_slower_creator_never_removes_a_ledger(path, monkeypatch):
-    """Another process makes and charges the ledger while this one is at it."""
+    """A process with another memory makes and charges the ledger while this one is at it."""
     real = module.transaction
 
     @contextlib.contextmanager
@@ -453,7 +458,9 @@ def test_a_slower_creator_never_removes_a_ledger(path, monkeypatch):
             yield connection
         if draft != path and not path.exists():
             monkeypatch.setattr(module, "transaction", real)
-            create(path)
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setenv("HUSHGRAPH_STATE", str(path.parent / "another memory"))
+                create(path)
 
     monkeypatch.setattr(module, "transaction", late)
     with pytest.raises(LedgerError, match="exists already"):
@@ -468,3 +475,618 @@ def test_a_key_is_never_pickled(path):
     ledger = Ledger.create(path, dataset="x", unit="y", adjacency="add-remove", epsilon=1, delta=1e-6, key=b"0123456789abcdef")
     with pytest.raises(TypeError, match="the key would go along"):
         pickle.dumps(ledger)
+
+
+# ---- two processes at one moment -------------------------------------------------------------------------------------
+
+CHARGE = f"""
+import contextlib, sys
+from hushgraph.privacy.ledger import budget
+from hushgraph.privacy.ledger.budget import Ledger; from hushgraph.privacy.ledger.chain import LedgerError
+ledger = Ledger.open(sys.argv[1])
+print("opened", flush=True)
+if sys.argv[2] == "without the lock":
+    budget.locked_memory = lambda _: contextlib.nullcontext(budget.read_memory())
+try:
+    print("charged", ledger.charge(**{SMALL!r}).entry)
+except LedgerError as error:
+    print("refused:", error)
+"""
+
+
+def copied(path, tmp_path):
+    """A ledger and a copy of its file."""
+    first, _ = create(path)
+    shutil.copy(path, tmp_path / "second.db")
+    return first
+
+
+def doubled(path, tmp_path):
+    """Two ledgers for the same people, made before any of them was charged."""
+    first, _ = create(path, n_charges=0)
+    create(tmp_path / "second.db", n_charges=0)
+    return first
+
+
+@pytest.mark.parametrize("pair", [copied, doubled])
+@pytest.mark.parametrize("lock", ["with the lock", "without the lock"])  # the second is the control
+def test_of_two_ledgers_charged_at_one_moment_one_is_refused(path, tmp_path, monkeypatch, pair, lock):
+    """Another process charges the second ledger when the first one is charged and this machine does not remember it yet."""
+    first, processes = pair(path, tmp_path), []
+
+    def late(memory, snapshot, place, **options):
+        command = [sys.executable, "-c", CHARGE, str(tmp_path / "second.db"), lock]
+        processes.append(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
+        assert processes[0].stdout.readline() == "opened\n"
+        with contextlib.suppress(subprocess.TimeoutExpired):  # it waits for the lock
+            processes[0].wait(60 if lock == "without the lock" else 3)
+        add(memory, snapshot, place, **options)
+
+    add = module.Memory.add
+    monkeypatch.setattr(module.Memory, "add", late)
+    first.charge(**SMALL)
+    answer = processes[0].communicate(timeout=300)[0]
+    assert answer.startswith("refused: ") == (lock == "with the lock"), answer
+    assert ("this machine has seen" in answer) == (lock == "with the lock")
+
+
+def test_copies_charged_in_the_same_second_have_different_heads(path, tmp_path, monkeypatch):
+    one = copied(path, tmp_path).charge(**SMALL)
+    monkeypatch.setenv("HUSHGRAPH_STATE", str(tmp_path / "another machine"))
+    monkeypatch.setattr(chain, "datetime", SimpleNamespace(now=lambda _: datetime.fromisoformat(one.state.time)))
+    other = Ledger.open(tmp_path / "second.db").charge(**SMALL)
+    assert (one.entry, one.state.time) == (other.entry, other.state.time)
+    assert one.head != other.head
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
+def test_a_child_forked_while_a_thread_charges_can_charge(path, monkeypatch):
+    ledger, _ = create(path, n_charges=0)
+    within, real = threading.Event(), module._insert
+
+    def slowly(*arguments, **fields):
+        within.set()
+        time.sleep(0.3)
+        return real(*arguments, **fields)
+
+    monkeypatch.setattr(module, "_insert", slowly)
+    thread = threading.Thread(target=lambda: ledger.charge(**SMALL))
+    thread.start()
+    within.wait()
+    child = os.fork()
+    if not child:
+        try:
+            monkeypatch.setattr(ledger_file, "PATIENCE", 1.0)
+            os._exit(0 if Ledger.open(path).charge(**SMALL).entry == 3 else 1)
+        finally:
+            os._exit(2)
+    thread.join()
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert len(ledger) == 3
+
+
+@pytest.mark.skipif(os.name == "nt", reason="sends a signal")
+@pytest.mark.parametrize("held", ["the ledger", "the memory"])
+def test_ctrl_c_ends_the_wait_for_another_process(path, state, held):
+    create(path)
+    file = path if held == "the ledger" else state / "ledgers" / "memory.db"
+    with contextlib.closing(sqlite3.connect(file, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        command = [sys.executable, "-c", "print('begins', flush=True)" + CHARGE.replace("\nimport", "; import", 1), str(path), ""]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        assert [process.stdout.readline(), process.stdout.readline()] == ["begins\n", "opened\n"]
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(2)
+        process.send_signal(signal.SIGINT)
+        assert "KeyboardInterrupt" in process.communicate(timeout=30)[1]  # waits of 60 seconds would outlast this
+    assert len(entries_in(path)) == 4
+
+
+@pytest.mark.skipif(os.name == "nt", reason="sends a signal")
+def test_ctrl_c_ends_the_wait_for_a_reader(path):
+    """A reader lets a charge begin, and only its commit waits."""
+    create(path)
+    program = """
+import sys
+from hushgraph._progress import watching
+from hushgraph.privacy.ledger import file
+from hushgraph.privacy.ledger.budget import Ledger
+ledger, waits = Ledger.open(sys.argv[1]), []
+def watch(share, what):  # as `hushgraph release` after Ctrl-C
+    if what.startswith("waiting for another process that reads"):
+        print("waits", flush=True)
+        raise KeyboardInterrupt
+with watching(watch):
+    ledger.charge(sensitivity_squared=1, sigma=100.0, epsilon=0.1, delta=1e-6)
+"""
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT * FROM entries").fetchall()
+        done = subprocess.run([sys.executable, "-c", program, path], capture_output=True, text=True, timeout=300, check=False)
+    assert done.stdout == "waits\n"
+    assert "KeyboardInterrupt" in done.stderr
+    assert len(entries_in(path)) == 4
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
+def test_a_fork_waits_while_a_thread_connects(path, monkeypatch):
+    """SQLite has locks of its own while it connects, which a child would inherit taken."""
+    create(path, n_charges=0)
+    connects, real, forked = threading.Event(), sqlite3.connect, []
+
+    def slowly(*arguments, **options):
+        connects.set()
+        time.sleep(0.3)
+        forked.append("connected")
+        return real(*arguments, **options)
+
+    monkeypatch.setattr(ledger_file.sqlite3, "connect", slowly)
+    thread = threading.Thread(target=lambda: Ledger.open(path))
+    thread.start()
+    connects.wait()
+    child = os.fork()
+    if not child:
+        os._exit(0 if forked else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    thread.join()
+
+
+@pytest.mark.parametrize("place", ["acquire", "close"])
+def test_an_interrupt_leaves_no_lock_behind(path, monkeypatch, place):
+    ledger, _ = create(path, n_charges=0)
+
+    class Interrupted(sqlite3.Connection):
+        def close(self):
+            super().close()
+            raise KeyboardInterrupt
+
+        def execute(self, *arguments):
+            if place == "acquire" and arguments[0].startswith("BEGIN"):
+                raise KeyboardInterrupt
+            return super().execute(*arguments)
+
+    real = sqlite3.connect
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            ledger_file.sqlite3, "connect", lambda *arguments, **options: real(*arguments, **options, factory=Interrupted)
+        )
+        with pytest.raises(KeyboardInterrupt):
+            ledger.charge(**SMALL)
+    other = threading.Thread(target=lambda: Ledger.open(path), daemon=True)
+    other.start()
+    other.join(30)
+    assert not other.is_alive()
+
+
+def test_a_disk_that_fails_at_the_commit_is_no_promise(path, monkeypatch):
+    """The entry may be there or not, so the error does not say that nothing was charged."""
+    ledger, _ = create(path, n_charges=0)
+
+    def failing(connection, *rest, **options):
+        real(connection, *rest, **options)
+        error = sqlite3.OperationalError("disk I/O error")
+        error.sqlite_errorcode = sqlite3.SQLITE_IOERR_DIR_FSYNC
+        raise error
+
+    real = module.commit
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "commit", failing)
+        with pytest.raises(
+            LedgerError,
+            match=r"the disk failed \(disk I/O error\) after entry 2 was written to the ledger .*; it may be charged, and no noise was drawn for it",
+        ) as error:
+            ledger.charge(**SMALL)
+    assert UNCHARGED not in str(error.value)
+    assert len(Ledger.open(path)) == 2
+
+
+# ---- which ledger is in use for the same people ----------------------------------------------------------------------
+
+BIG = {**SMALL, "sigma": 5.0, "epsilon": 0.99}
+
+
+def test_a_renewal_is_no_way_to_a_second_budget(path, tmp_path):
+    ledger = doubled(path, tmp_path)
+    other = Ledger.open(tmp_path / "second.db")
+    ledger.charge(**SMALL)
+    for use in (lambda: other.charge(**SMALL), lambda: other.renew(period="June", reason="x", epsilon=1, delta=1e-6)):
+        with pytest.raises(LedgerError, match="a second ledger would give the same people a second budget"):
+            use()
+    assert len(entries_in(tmp_path / "second.db")) == 1
+
+
+def test_a_renewed_ledger_is_in_use(path, tmp_path):
+    ledger = doubled(path, tmp_path)
+    ledger.renew(period="June", reason="x", epsilon=1, delta=1e-6)
+    with pytest.raises(LedgerError, match="a second ledger"):
+        Ledger.open(tmp_path / "second.db")
+
+
+def test_a_replaced_ledger_is_read_and_not_charged(path, tmp_path):
+    old, certificates = create(path)
+    new, _ = create(tmp_path / "new.db", n_charges=1, replaces=old.identity)
+    again = Ledger.open(path)
+    again.verify(*certificates)
+    for ledger in (old, again):
+        with pytest.raises(LedgerError, match=f"ledger {new.identity} in use"):
+            ledger.charge(**SMALL)
+    Ledger.open(path, replaces=new.identity).charge(**SMALL)  # the owner goes back to it
+    with pytest.raises(LedgerError, match=f"ledger {old.identity} in use"):
+        new.charge(**SMALL)
+
+
+def test_only_the_ledger_in_use_is_replaced(path, tmp_path):
+    """A was replaced by B, and B by C: neither A nor B comes back by naming another ledger than C."""
+    first, _ = create(path)
+    second, _ = create(tmp_path / "second.db", n_charges=1, replaces=first.identity)
+    third, _ = create(tmp_path / "third.db", n_charges=1, replaces=second.identity)
+    for name, replaces in (("second.db", first.identity), (path.name, second.identity), (path.name, "0" * 32)):
+        with pytest.raises(LedgerError, match=f"this machine has seen ledger {third.identity} in use"):
+            Ledger.open(tmp_path / name, replaces=replaces)
+    for ledger in (first, second):
+        with pytest.raises(LedgerError, match=f"ledger {third.identity} in use"):
+            ledger.charge(**SMALL)
+    third.charge(**SMALL)
+    Ledger.open(tmp_path / "third.db", replaces=second.identity).charge(**SMALL)  # said again
+    Ledger.open(path, replaces=third.identity).charge(**SMALL)  # the owner goes back to it
+
+
+def test_a_replacement_that_cannot_be_remembered_is_an_error(path, tmp_path, state, monkeypatch):
+    old, _ = create(path)
+    new, _ = create(tmp_path / "new.db", n_charges=1, replaces=old.identity)
+    monkeypatch.setattr(ledger_file, "PATIENCE", 0.1)
+    with contextlib.closing(sqlite3.connect(state / "ledgers" / "memory.db", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(LedgerError, match="another process uses this machine's memory"):
+            Ledger.open(path, replaces=new.identity)
+        assert len(Ledger.open(path)) == 4  # to read it needs no memory of it
+    with monkeypatch.context() as patch:
+        patch.setattr(ledger_file, "commit", full_disk(state))
+        with pytest.raises(
+            LedgerError, match=r"cannot remember which ledger budget\.db replaces \(.* is full; make .*memory\.db a file"
+        ):
+            Ledger.open(path, replaces=new.identity)
+    with pytest.raises(LedgerError, match=f"ledger {new.identity} in use"):
+        old.charge(**SMALL)
+
+
+def test_a_replacement_that_was_charged_elsewhere_is_the_one_in_use(path, tmp_path, monkeypatch):
+    old, _ = create(path)
+    create(tmp_path / "new.db", n_charges=1, replaces=old.identity)
+    monkeypatch.setenv("HUSHGRAPH_STATE", str(tmp_path / "another machine"))
+    Ledger.open(path)
+    new = Ledger.open(tmp_path / "new.db")
+    with pytest.raises(LedgerError, match=f"ledger {new.identity} in use"):
+        old.charge(**SMALL)
+    new.charge(**SMALL)
+
+
+def test_a_process_killed_between_ledger_and_memory_opens_no_second_budget(path, tmp_path, monkeypatch):
+    """The charge is in the file and not in the memory. Nothing was drawn for it, so the other ledger may be used, and then this one not."""
+    ledger = doubled(path, tmp_path)
+    monkeypatch.setattr(module.Memory, "add", dies)
+    with pytest.raises(KeyboardInterrupt):
+        ledger.charge(**SMALL)
+    monkeypatch.undo()
+    monkeypatch.setenv("HUSHGRAPH_STATE", str(tmp_path / "state"))
+    assert len(entries_in(path)) == 2
+    Ledger.open(tmp_path / "second.db").charge(**SMALL)
+    with pytest.raises(LedgerError, match="a second ledger"):
+        Ledger.open(path)
+    with pytest.raises(LedgerError, match="a second ledger"):
+        ledger.charge(**SMALL)
+
+
+def dies(*arguments, **options):
+    raise KeyboardInterrupt
+
+
+def test_a_map_that_is_bound_after_a_copy_was_charged_spoils_neither_file(path, tmp_path):
+    ledger, _ = create(path, n_charges=0)
+    charge = ledger.charge(**SMALL)
+    shutil.copy(path, tmp_path / "copy.db")
+    other = Ledger.open(tmp_path / "copy.db")
+    other.charge(**SMALL)
+    charge.spend()
+    with pytest.raises(LedgerTampered, match="the file lacks"):
+        ledger.bind(charge, np.zeros(3))
+    other.charge(**SMALL)
+    assert len(Ledger.open(tmp_path / "copy.db")) == 4
+
+
+@pytest.mark.parametrize("name", ["TAXIS ", "taxi\N{LATIN SMALL LETTER LONG S}"])
+def test_names_that_look_alike_are_the_same_people(path, tmp_path, name):
+    create(path)
+    with pytest.raises(LedgerError, match="a second ledger"):
+        create(tmp_path / "second.db", dataset=name)
+
+
+# ---- a memory that is damaged, cannot be read or cannot be written ---------------------------------------------------
+
+
+@pytest.fixture
+def older(path, state):
+    """An old copy of a ledger in its place, on a machine that has seen the newest one; the memory's file."""
+    ledger, _ = create(path, n_charges=2)
+    copy = path.read_bytes()
+    ledger.charge(**SMALL)
+    path.write_bytes(copy)
+    return state / "ledgers" / "memory.db"
+
+
+@pytest.mark.parametrize("byte", [0, 32, 97, 255])
+def test_a_damaged_memory_is_not_taken_for_an_empty_one(path, older, byte):
+    """Each byte of the file that is in use is exchanged; none lets the old copy pass."""
+    whole = older.read_bytes()
+    places = [at for at in range(len(whole)) if whole[at] != byte and (whole[at] or not any(whole[max(0, at - 40) : at + 40]))][::7]
+    assert len(places) > 100
+    for at in places:
+        older.write_bytes(whole[:at] + bytes([byte]) + whole[at + 1 :])
+        with pytest.raises(
+            LedgerError, match=r"damaged|this machine has seen entry|newer version|cannot be read|cannot write it durably"
+        ):
+            Ledger.open(path)
+
+
+@pytest.mark.parametrize("size", [0, 1, 100, 4096, 8192])
+def test_a_memory_that_is_cut_off_is_not_taken_for_an_empty_one(path, older, size):
+    whole = older.read_bytes()
+    assert len(whole) > size
+    older.write_bytes(whole[:size])
+    with pytest.raises(LedgerTampered, match=r"memory of ledgers, .*, is damaged"):
+        Ledger.open(path)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "DELETE FROM newest",
+        "UPDATE newest SET entry = 2",
+        "DELETE FROM digest",
+        "DROP TABLE newest",
+        "UPDATE in_use SET identity = x'00'",
+    ],
+)
+def test_rows_that_were_changed_are_noticed(path, older, statement):
+    sql(older, [statement])
+    with pytest.raises(LedgerTampered, match=r"memory of ledgers, .*, is damaged"):
+        Ledger.open(path)
+
+
+def test_a_damaged_index_of_the_memory_charges_nothing(path, state):
+    """The digest covers the rows, not the index, which is read only when a row is written."""
+    ledger, _ = create(path)
+    file = state / "ledgers" / "memory.db"
+    page = sql(file, ["SELECT rootpage FROM sqlite_master WHERE name = 'sqlite_autoindex_newest_1'"])[0][0]
+    content = bytearray(file.read_bytes())
+    content[4096 * (page - 1) : 4096 * page] = bytes(4096)
+    file.write_bytes(content)
+    for use in (
+        lambda: ledger.charge(**SMALL),
+        lambda: Ledger.open(path),
+        lambda: create(path.parent / "other.db", dataset="other"),
+    ):
+        with pytest.raises(LedgerTampered, match=r"memory of ledgers, .*, is damaged"):
+            use()
+    assert len(entries_in(path)) == 4
+    assert not (path.parent / "other.db").exists()
+
+
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="root may search all folders")
+def test_a_folder_that_may_not_be_searched_is_not_taken_for_an_empty_memory(path, state):
+    ledger, _ = create(path)
+    (state / "ledgers").chmod(0o600)
+    try:
+        with pytest.raises(LedgerError, match="cannot be read: Permission denied"):
+            ledger.charge(**SMALL)
+    finally:
+        (state / "ledgers").chmod(0o700)
+
+
+def test_a_memory_of_which_nobody_knows_whether_it_is_there(path, monkeypatch):
+    """As the test before, for root."""
+    ledger, _ = create(path)
+    real = os.lstat
+
+    def refused(name, *rest, **options):
+        if str(name).endswith("memory.db"):
+            raise PermissionError(13, "Permission denied", str(name))
+        return real(name, *rest, **options)
+
+    monkeypatch.setattr(os, "lstat", refused)
+    for use in (lambda: ledger.charge(**SMALL), lambda: Ledger.open(path)):
+        with pytest.raises(LedgerError, match="cannot be read: Permission denied; nothing may be released"):
+            use()
+    monkeypatch.undo()
+    assert len(entries_in(path)) == 4
+
+
+def test_a_damaged_memory_stops_all_uses(path, older):
+    ledger = Ledger.create(path.with_name("other.db"), **{**NAMES, "dataset": "buses"}, epsilon=1, delta=1e-6)
+    older.write_bytes(b"")
+    for use in (
+        lambda: ledger.charge(**SMALL),
+        lambda: ledger.renew(period="June", reason="x", epsilon=1, delta=1e-6),
+        lambda: create(path.with_name("third.db"), dataset="trams"),
+    ):
+        with pytest.raises(LedgerTampered, match=r"is damaged.*nothing may be released"):
+            use()
+    assert len(entries_in(ledger.path)) == 1
+    assert not path.with_name("third.db").exists()
+
+
+def test_a_memory_that_cannot_be_read_is_not_taken_for_an_empty_one(path, older):
+    older.unlink()
+    older.mkdir()
+    with pytest.raises(LedgerError, match=r"memory of ledgers, .*, cannot be read: .*; nothing may be released"):
+        Ledger.open(path)
+
+
+def test_a_memory_of_a_newer_version_is_refused(path, older):
+    sql(older, ["PRAGMA user_version = 2"])
+    with pytest.raises(LedgerError, match="written by a newer version of hushgraph"):
+        Ledger.open(path)
+
+
+def full_disk(state):
+    """Return a commit that finds no room for this machine's memory."""
+
+    def full(connection, *rest):
+        if str(state) in str(connection.execute("PRAGMA database_list").fetchall()):
+            raise sqlite3.OperationalError("database or disk is full")
+        commit(connection, *rest)
+
+    commit = ledger_file.commit
+    return full
+
+
+def test_a_memory_without_room_warns_and_goes_on_when_there_is_room(path, state, monkeypatch):
+    ledger, _ = create(path, n_charges=0)
+    with monkeypatch.context() as patch:
+        patch.setattr(ledger_file, "commit", full_disk(state))
+        with pytest.warns(
+            UserWarning, match=r"this machine cannot remember what was written to budget\.db \(database or disk is full"
+        ):
+            ledger.charge(**SMALL)
+    assert remembered(state, ledger) == [(1, ledger.entries()[0]["head"])]
+    ledger.charge(**SMALL)
+    assert remembered(state, ledger) == [(3, ledger.head)]
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_warning_that_is_an_error_loses_no_charge(path, state, capsys):
+    state.write_text("a file where a folder should be")
+    ledger, _ = create(path, n_charges=0)
+    assert ledger.charge(**SMALL).entry == 2
+    assert "this machine cannot remember" in capsys.readouterr().err
+
+
+def test_a_machine_without_a_home(path, monkeypatch):
+    monkeypatch.delenv("HUSHGRAPH_STATE")
+    monkeypatch.setattr(module.Path, "home", no_home)
+    with pytest.warns(UserWarning, match="there is no home folder"):
+        ledger, _ = create(path)
+    assert len(Ledger.open(path)) == len(ledger) == 4
+
+
+def no_home():
+    raise RuntimeError
+
+
+@pytest.mark.parametrize("folder", ["state", "~/state", "./x"])
+@pytest.mark.parametrize("variable", ["HUSHGRAPH_STATE", "XDG_STATE_HOME" if os.name != "nt" else "LOCALAPPDATA"])
+def test_the_memory_needs_an_absolute_path(path, monkeypatch, variable, folder):
+    monkeypatch.delenv("HUSHGRAPH_STATE")
+    monkeypatch.setenv(variable, folder)
+    with pytest.raises(InputError, match=f"{variable} must be the absolute path of a folder"):
+        create(path)
+    assert not path.exists()
+
+
+def test_a_locked_memory_charges_nothing(path, state, monkeypatch):
+    ledger, _ = create(path)
+    monkeypatch.setattr(ledger_file, "PATIENCE", 0.1)
+    with contextlib.closing(sqlite3.connect(state / "ledgers" / "memory.db", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(LedgerError, match=f"{UNCHARGED}.*another process uses this machine's memory of ledgers"):
+            ledger.charge(**SMALL)
+        assert len(Ledger.open(path)) == 4
+    assert len(entries_in(path)) == 4
+    ledger.charge(**SMALL)
+
+
+def entries_in(path):
+    """The entries of the file, without hushgraph."""
+    return sql(path, ("SELECT entry FROM entries",))
+
+
+# ---- the memory as text files, of earlier versions -------------------------------------------------------------------
+
+
+def as_text_files(state, *ledgers):
+    """Write the memory as earlier versions did."""
+    folder = state / "ledgers"
+    in_use = sql(folder / "memory.db", ["SELECT key, identity FROM in_use"])
+    (folder / "memory.db").unlink()
+    for ledger in ledgers:
+        lines = [f"{entry} {head}\n" for entry, _, head in ledger_rows(ledger.path)]
+        (folder / f"{ledger.identity}.heads").write_text("".join(lines))
+    for key, identity in in_use:
+        (folder / f"{key}.ledgers").write_text(f"{'0' * 32}\n{identity}\n")
+    return folder
+
+
+def ledger_rows(path):
+    return sql(path, ["SELECT entry, fields, head FROM entries ORDER BY entry"])
+
+
+def test_text_files_of_earlier_versions_are_taken_over(path, state, tmp_path):
+    ledger, _ = create(path)
+    older = path.read_bytes()
+    ledger.charge(**SMALL)
+    folder = as_text_files(state, ledger)
+    newest, whole = path.read_bytes(), (folder / f"{ledger.identity}.heads").read_text()
+    path.write_bytes(older)
+    with pytest.raises(LedgerTampered, match="this machine has seen entry 5"):
+        Ledger.open(path)
+    with pytest.raises(LedgerError, match="a second ledger"):
+        create(tmp_path / "second.db")
+    path.write_bytes(newest)
+    (folder / "memory.db").unlink()
+    (folder / f"{ledger.identity}.heads").write_text(whole[:-40])  # what a crash left
+    Ledger.open(path)
+    assert remembered(state, ledger) == [(5, ledger.head)]
+
+
+@pytest.mark.parametrize("letter", ["?", " ", "\xff", "\n"])
+def test_damaged_text_files_are_not_taken_for_empty_ones(path, state, letter):
+    ledger, _ = create(path, n_charges=2)
+    older = path.read_bytes()
+    ledger.charge(**SMALL)
+    folder = as_text_files(state, ledger)
+    path.write_bytes(older)
+    for memory in list(folder.iterdir()):
+        whole = memory.read_bytes()
+        for at in range(len(whole)):
+            memory.write_bytes(whole[:at] + letter.encode("latin-1") + whole[at + 1 :])
+            with pytest.raises(LedgerError, match=r"damaged|this machine has seen entry"):
+                Ledger.open(path)
+        memory.write_bytes(whole)
+
+
+@pytest.mark.parametrize(
+    "dataset", ["1\N{MASCULINE ORDINAL INDICATOR} trimestre", "Zu\N{COMBINING DIAERESIS}rich", "taxi\N{NO-BREAK SPACE}rides"]
+)
+def test_text_files_knew_these_names_by_another_key(path, state, tmp_path, dataset):
+    ledger, _ = create(path, dataset=dataset)
+    folder = as_text_files(state, ledger)
+    key = "names-" + hashlib.sha256(json.dumps([dataset.casefold(), NAMES["unit"], NAMES["adjacency"]]).encode()).hexdigest()
+    for file in folder.glob("names-*"):
+        file.rename(folder / f"{key}.ledgers")
+    with pytest.raises(LedgerError, match="a second ledger"):
+        create(tmp_path / "second.db", dataset=dataset)
+    ledger.charge(**SMALL)
+
+
+def test_two_charged_copies_that_text_files_knew_are_both_refused(path, state, tmp_path):
+    ledger, _ = create(path)
+    copy = shutil.copy(path, tmp_path / "copy.db")
+    ledger.charge(**SMALL)
+    folder = as_text_files(state, ledger)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HUSHGRAPH_STATE", str(tmp_path / "another machine"))
+        other = Ledger.open(copy).charge(**SMALL)
+    heads = folder / f"{ledger.identity}.heads"
+    heads.write_text(heads.read_text() + f"{other.entry} {other.head}\n")
+    for file in (path, copy):
+        with pytest.raises(LedgerTampered, match="rolled back or rewritten: this machine has seen entry 5"):
+            Ledger.open(file)
+
+
+def test_an_empty_text_file_is_what_a_full_disk_left(path, state):
+    ledger, _ = create(path)
+    folder = as_text_files(state, ledger)
+    (folder / f"{ledger.identity}.heads").write_text("")
+    assert len(Ledger.open(path)) == 4

@@ -717,7 +717,7 @@ def test_a_ledger_rewritten_under_a_new_identity_is_noticed_where_the_old_one_wa
     release(counted(), ledger=ledger, **ASKED)
     path.unlink()
     elsewhere(path, monkeypatch, state)
-    with pytest.raises(LedgerTampered, match=f"this machine has seen ledger {ledger.identity} at this path, with spending"):
+    with pytest.raises(LedgerTampered, match=f"this machine has seen ledger {ledger.identity} in use at this path"):
         Ledger.open(path)
     with pytest.raises(LedgerTampered):
         release(counted(), ledger=ledger, **ASKED)
@@ -761,7 +761,7 @@ def test_a_ledger_without_spending_may_be_replaced_and_moved(path, tmp_path):
 def test_another_ledger_at_the_path_of_one_that_was_moved_must_be_asked_for(path, tmp_path, ledger):
     release(counted(), ledger=ledger, **ASKED)
     moved = path.rename(tmp_path / "moved.db")
-    with pytest.raises(LedgerError, match=f"has seen ledger {ledger.identity} at the path of budget.db, with spending"):
+    with pytest.raises(LedgerError, match=f"ledger {ledger.identity} was in use at the path of budget.db on this machine"):
         new_ledger(path, dataset="other people")
     assert not path.exists()
     new_ledger(path, dataset="other people", replaces=ledger.identity)
@@ -773,24 +773,24 @@ def test_a_replacement_without_spending_does_not_open_the_door_to_a_third_budget
     release(counted(), ledger=ledger, **ASKED)
     second = new_ledger(tmp_path / "second.db", replaces=ledger.identity)
     for names in ({}, {"dataset": " Trips"}, {"unit": "Person "}):
-        with pytest.raises(LedgerError, match=f"has seen ledger {ledger.identity} for dataset="):
+        with pytest.raises(LedgerError, match=f"has seen ledger {ledger.identity} in use for dataset="):
             new_ledger(tmp_path / "third.db", **names)
     third = new_ledger(tmp_path / "third.db", replaces=ledger.identity)
     Ledger.open(path)
     release(counted(), ledger=Ledger.open(second.path), **ASKED)
-    with pytest.raises(LedgerError, match=f"has seen ledger {second.identity} for dataset="):
+    with pytest.raises(LedgerError, match=f"has seen ledger {second.identity} in use for dataset="):
         release(counted(), ledger=third, **ASKED)
-    with pytest.raises(LedgerError, match=f"has seen ledger {second.identity} for dataset="):
+    with pytest.raises(LedgerError, match=f"has seen ledger {second.identity} in use for dataset="):
         Ledger.open(third.path)
     assert Ledger.open(path).identity == ledger.identity  # the certificates of the first can still be verified
-    with pytest.raises(LedgerError, match=f"has seen ledger {second.identity} for dataset="):
+    with pytest.raises(LedgerError, match=f"has seen ledger {second.identity} in use for dataset="):
         new_ledger(tmp_path / "fourth.db", replaces=ledger.identity)
 
 
 def test_two_ledgers_without_spending_are_not_both_charged(tmp_path, ledger):
     second = new_ledger(tmp_path / "second.db")
     release(counted(), ledger=ledger, **ASKED)
-    with pytest.raises(LedgerError, match=f"has seen ledger {ledger.identity} for dataset="):
+    with pytest.raises(LedgerError, match=f"has seen ledger {ledger.identity} in use for dataset="):
         release(counted(), ledger=second, **ASKED)
     assert len(second) == 1
 
@@ -799,7 +799,7 @@ def test_a_second_ledger_for_the_same_people_from_elsewhere_is_not_opened(tmp_pa
     release(counted(), ledger=ledger, **ASKED)
     second = tmp_path / "second.db"
     elsewhere(second, monkeypatch, state, dataset="TRIPS")
-    with pytest.raises(LedgerError, match=f"has seen ledger {ledger.identity} for dataset='TRIPS'"):
+    with pytest.raises(LedgerError, match=f"has seen ledger {ledger.identity} in use for dataset='TRIPS'"):
         Ledger.open(second)
     told = CliRunner().invoke(app, ["budget", "show", str(second)])
     assert told.exit_code == 4
@@ -814,7 +814,7 @@ def test_a_second_budget_for_the_same_people_must_be_asked_for_and_is_said(path,
     release(counted(), ledger=ledger, **ASKED)
     path.unlink()
     for place in (path, tmp_path / "other.db"):
-        with pytest.raises(LedgerError, match=f"this machine has seen ledger {ledger.identity} for dataset='trips'"):
+        with pytest.raises(LedgerError, match=f"this machine has seen ledger {ledger.identity} in use for dataset='trips'"):
             new_ledger(place)
         with pytest.raises(LedgerError, match="a second ledger would give the same people a second budget"):
             new_ledger(place, replaces="f" * 32)

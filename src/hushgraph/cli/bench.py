@@ -23,7 +23,7 @@ def command(
 ) -> None:
     """Time transform, inverse and denoising on this machine, against the same recurrence written with SciPy."""
     with open_terminal("bench", as_json=as_json, quiet=quiet) as terminal:
-        terminal.stopped = "incomplete times are not shown"
+        terminal.text_when_interrupted = "incomplete times are not shown"
         with terminal.working(f"A generated road network of {nodes:,} nodes", total=8) as done:
             facts = measure(nodes, degree, repeats, done)
         seconds, ratios = facts["seconds"], facts["ratios"]

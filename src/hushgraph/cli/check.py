@@ -33,7 +33,7 @@ def command(
     For your screen only: what it says is private. No ledger is touched, nothing is charged, nothing is written.
     """
     with open_terminal("check", as_json=as_json, quiet=False) as terminal:
-        terminal.stopped = "nothing was charged, nothing was written"
+        terminal.text_when_interrupted = "nothing was charged, nothing was written"
         check_graph_first("check", graph_file, events)
         if counting.unit is None and not counting.assume_bound:
             msg = "say with --unit who is protected (and whose column of ids it is), or --assume-bound if there are no ids"

@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 def command(
     out: Annotated[Path, typer.Option(help="Folder for everything; files of an earlier demo are replaced.")] = Path("out/demo"),
     nodes: Annotated[int, typer.Option(min=100, help="Junctions of the generated city.")] = 4600,
-    epsilon: Annotated[float, typer.Option(min=1e-3, max=100, help="Privacy budget of the release.")] = 0.5,
+    epsilon: Annotated[float, typer.Option(min=1e-3, max=10, help="Privacy budget of the release.")] = 0.5,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the city and its trips; the noise of a release has none.")] = 0,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
     """Generate a city and trips, count, release privately, denoise, certify, draw; and report what was gained."""
     with open_terminal("demo", as_json=as_json, quiet=quiet) as terminal:
-        terminal.stopped = f"a part of the demo may be in {out}; run it again to replace it"
+        terminal.text_when_interrupted = f"a part of the demo may be in {out}; run it again to replace it"
         with terminal.working("A private release in a generated city"):
             from hushgraph.experiments import demo as experiment
 
-            os.environ["HUSHGRAPH_STATE"] = str(out / "state")  # the ledger of a demo leaves no trace outside its folder
+            os.environ["HUSHGRAPH_STATE"] = str(out.absolute() / "state")  # the ledger of a demo leaves no trace outside its folder
             result = experiment.run(out, n_nodes=nodes, epsilon=epsilon, seed=seed)
             pictures = experiment.render(result)
         terminal.story(_summary(result, pictures))

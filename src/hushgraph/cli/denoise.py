@@ -153,7 +153,7 @@ def command(
                 totals = result.totals(places)
         with terminal.working("Writing"):
             _write(output, graph, noisy if is_layer else None, result, names, interval, force=force)
-            terminal.stopped = f"{output} was written"
+            terminal.text_when_interrupted, terminal.already_done = "the rest was not written", f"{output} is complete"
             if report is not None:
                 certificate = None
                 if guides is not None and signal_file.is_dir():

@@ -196,7 +196,7 @@ class Cluster:
                 if not _is_lost(error, client):
                     raise
                 what = "dropped the tasks" if client.status == "running" else "is gone"
-                text = f"the Dask scheduler at {address} {what}; {terminal.stopped}"
+                text = f"the Dask scheduler at {address} {what}; {terminal.text_when_interrupted}"
                 raise terminal.fail(text, UNEXPECTED) from None
 
     @contextmanager
@@ -315,7 +315,7 @@ def prepare(
 ) -> None:
     """Cut a graph into partitions with ghost zones. Run it again to go on after a failure."""
     with open_terminal("distributed prepare", as_json=as_json, quiet=quiet) as terminal:
-        terminal.stopped = f"run the same command again to go on in {work}"
+        terminal.text_when_interrupted = f"run the same command again to go on in {work}"
         with cluster.client(terminal) as client, terminal.watching("Preparing", stages=True):
             from hushgraph.distributed import prepare as prepare_graph
 
@@ -371,7 +371,7 @@ def denoise(
 ) -> None:
     """Denoise a signal on a prepared graph. Run it again, or `resume`, to go on after a failure."""
     with open_terminal("distributed denoise", as_json=as_json, quiet=quiet) as terminal:
-        terminal.stopped = _how_to_resume(work)
+        terminal.text_when_interrupted = _how_to_resume(work)
         with cluster.client(terminal) as client, terminal.watching("Denoising", stages=True):
             from hushgraph._validation import is_number
             from hushgraph.distributed import denoise as denoise_signal
@@ -389,7 +389,7 @@ def denoise(
 def resume(work: Work, *, cluster: Cluster, as_json: AsJson = False, quiet: Quiet = False) -> None:
     """Go on with the latest run that was cut off; if none was, say what the latest one found."""
     with open_terminal("distributed resume", as_json=as_json, quiet=quiet) as terminal:
-        terminal.stopped = _how_to_resume(work)
+        terminal.text_when_interrupted = _how_to_resume(work)
         with cluster.client(terminal) as client, terminal.watching("Denoising", stages=True):
             from hushgraph.distributed import resume as resume_run
 

@@ -6,6 +6,7 @@ are `Reference`s, so that commands can name the option --max-nodes where Python 
 
 from __future__ import annotations
 
+import errno
 from functools import cache
 from types import TracebackType
 from typing import Any
@@ -35,6 +36,7 @@ _COMMANDS = {  # functions and the commands that do the same
     "Ledger.open": "hushgraph budget show",
     "Ledger.open(path, replaces=": "hushgraph budget show --replaces",  # followed by the value and ")"
     ")": "",
+    "ledger.entries": "hushgraph budget show",
     "ledger.identity": "hushgraph budget show",
     "ledger.remaining": "hushgraph budget show",
     "ledger.renew": "hushgraph budget renew",
@@ -53,6 +55,9 @@ def sentence_of(error: BaseException, command: str = "") -> tuple[str, int]:
         return in_options(error.sentence, command), _code_of(error)
     if isinstance(error, ImportError):
         return f"the Python package {error.name} is missing or damaged; install hushgraph again", BAD_INPUT
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        place = f" for {error.filename}" if isinstance(error.filename, str) else ""
+        return f"there is no room on the disk{place}; make room, or choose another place", BAD_INPUT
     if isinstance(error, OSError) and error.strerror:
         name = f"{error.filename}: " if isinstance(error.filename, str) else ""
         return f"{name}{error.strerror}; check the path, its permissions and the room on the disk", BAD_INPUT

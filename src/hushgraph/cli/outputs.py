@@ -1,4 +1,4 @@
-"""Output files of commands: they appear completely or not at all, and replace nothing without --force."""
+"""Output files of commands: they appear completely or not at all, replace nothing without --force, and links never."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ def checked_file(path: Path, *, force: bool) -> Path:
     if path.is_dir():
         msg = f"{path} is a folder, and a file is to be written; give it a name inside"
         raise FolderThereError(msg)
+    _refuse_link(path, "file", force=force)
     if path.exists() and not force:
         raise FileThereError(_exists(path))
     _check_room(path)
@@ -56,11 +57,12 @@ def _files_of_series(folder: Path) -> set[str]:
     try:
         listed = json.loads((folder / "summary.json").read_text(encoding="utf-8"))["releases"]
         return SERIES_FILES | {str(one["file"]) for one in listed}
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return set()
 
 
 def _checked_new(path: Path, kind: str, is_one: Callable[[set[str]], bool], *, force: bool) -> Path:
+    _refuse_link(path, "folder", force=force)
     if path.exists():
         if not force:
             raise FileThereError(_exists(path))
@@ -69,6 +71,13 @@ def _checked_new(path: Path, kind: str, is_one: Callable[[set[str]], bool], *, f
             raise FileThereError(msg)
     _check_room(path)
     return path
+
+
+def _refuse_link(path: Path, kind: str, *, force: bool) -> None:
+    """Refuse a link that would be replaced, and one to nothing: what it points to would stay as it was."""
+    if path.is_symlink() and (force or not path.exists()):
+        msg = f"{path} is a link, and a {kind} of its own is to be written; choose another name, or that of the {kind} itself"
+        raise FileThereError(msg)
 
 
 @contextmanager

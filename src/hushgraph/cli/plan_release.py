@@ -53,7 +53,7 @@ def command(
     with open_terminal("plan-release", as_json=as_json, quiet=quiet) as terminal:
         from hushgraph.privacy import PLANNED_EPSILONS, cap_names, plan_release
 
-        terminal.stopped = "nothing was charged"
+        terminal.text_when_interrupted = "nothing was charged"
         graph = None if graph_file is None else reading.graph(terminal, graph_file)
         caps = {"max_nodes": max_nodes, "max_per_node": max_per_node, "max_cells": max_cells, "max_per_cell": max_per_cell}
         names = cap_names(windows=n_windows is not None)

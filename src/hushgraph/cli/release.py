@@ -8,17 +8,17 @@ import shutil
 import signal
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hushgraph._errors import StateError
+from hushgraph._atomic import atomic_file
+from hushgraph._errors import HushgraphError, StateError
 from hushgraph.cli.event_options import Counting, Windows
-from hushgraph.cli.failures import sentence_of
+from hushgraph.cli.failures import BAD_INPUT, sentence_of
 from hushgraph.cli.graph_options import GraphFile, GraphReading, check_graph_first
 from hushgraph.cli.guide_options import Guides, guide_facts, guide_line
 from hushgraph.cli.options import (
@@ -46,13 +46,17 @@ if TYPE_CHECKING:
     from hushgraph.graphs import Graph
     from hushgraph.privacy import CountMap, Ledger, Release, ReleaseRequest
 
+_Places = Sequence[
+    Callable[[], str | Path]
+]  # folders for a paid release if its own place fails; asked for one at a time, since that may fail too
 _BUDGET, _OUTPUT = "Budget", "What comes out"
 _CHECK_FIRST = (  # whatever the events are: a release says nothing that depends on them
     "rows that are not understood are left out, and a release never tells how many; to see it on your screen before anything is charged: "
 )
 _SIGNALS_TO_END = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 _SIMPLER_METHODS = ("auto", "let", "sgwt_sure")  # tried in this order if the method fails after the charge
-_WAIT = b"\nThe budget is charged: the files are finished first, so that nothing is lost. Ctrl-C again drops the release.\n"
+_STOPPING = b"\nStopping. If the budget was charged a moment ago, the files are finished first. Ctrl-C again stops at once.\n"
+_FINISHING = b"\nThe budget is charged: the files are finished first, so that nothing is lost. Ctrl-C again drops the release.\n"
 
 
 @grouped
@@ -126,7 +130,7 @@ def command(
         from hushgraph.estimators import check_method
         from hushgraph.privacy import ReleaseRequest
 
-        terminal.stopped = "nothing was charged, nothing was written"
+        terminal.text_when_interrupted = "nothing was charged, nothing was written"
         check_graph_first("release", graph_file, events)
         checked_folder(output, force=force)
         checked_report(report, output, force=force)
@@ -151,24 +155,33 @@ def command(
         counts = counting.counts(terminal, events, graph, ledger, windowed=windowed)
         with DeferredInterrupt() as interrupt:
             texts = {"not_protected": not_protected, "attribution": attribution, "note": note}
-            published = _drawn(terminal, counts, request, ledger, texts)
+            published = _drawn(terminal, counts, request, ledger, texts, interrupt)
             del counts
+            spare_places = (lambda: output.absolute().parent, tempfile.gettempdir, lambda: ledger.path.parent, Path.home, Path.cwd)
             with terminal.watching("Denoising and writing"):
-                result = _denoised(terminal, published, method_name(method), guides)
-                folder = _exported(terminal, published, result, output, force=force, spreadsheet_safe=spreadsheet_safe)
-            terminal.charged, terminal.stopped = "", f"the budget was charged, and the whole release is in {folder}"
-            in_folder, elsewhere = _wanted_reports(folder, report, graph, no_report=no_report)
+                result = _denoised(terminal, published, method_name(method), guides, spare_places)
+                folder = _exported(
+                    terminal, published, result, output, spare_places, force=force, spreadsheet_safe=spreadsheet_safe
+                )
+            done = f"the budget was charged, and the whole release is in {folder}"
+            terminal.already_done, terminal.text_when_interrupted = "", done
+            wanted = _wanted_reports(folder, report, graph, no_report=no_report)
             pages: list[Path] = []
-            if (in_folder or elsewhere) and not interrupt.requested:
-                done = terminal.stopped
-                terminal.stopped = "the report was not finished"
-                terminal.charged = f"{done}: only the report is missing (hushgraph denoise {graph_words} {folder} --report ...)"
+            if wanted and not interrupt.requested:
+                terminal.text_when_interrupted = "the report was not finished"
+                terminal.already_done = (
+                    f"{done}: only the report is missing (hushgraph denoise {graph_words} {folder} --report ...)"
+                )
                 with terminal.working("Writing the report"):
-                    pages = _write_reports(folder, elsewhere, published, result, maps, in_folder=in_folder, force=force)
-                terminal.charged, terminal.stopped = "", done
+                    pages = _write_reports(folder, wanted, published, result, maps, force=force)
+                terminal.already_done, terminal.text_when_interrupted = "", done
         if interrupt.requested:
+            missing = " and ".join(str(path) for path in wanted if path not in pages)
+            terminal.text_when_interrupted += f", without {missing}" * bool(missing)
             raise KeyboardInterrupt
         _show(terminal, published, result, ledger, folder, pages, graph_words, is_guided=guides is not None)
+        if folder != output:
+            raise typer.Exit(BAD_INPUT)  # a script that goes on with `output` must stop
 
 
 def _checked_guides(terminal: Terminal, guiding: Guides, graph: Graph, method: MethodName) -> list[Any] | None:
@@ -189,52 +202,49 @@ def _opened(path: Path, counting: Counting, adjacency: Adjacency | None, key_fil
     return Ledger.open(path, dataset=counting.dataset, unit=counting.unit, adjacency=relation, key=key_of(key_file))
 
 
-def _drawn(terminal: Terminal, counts: CountMap, request: ReleaseRequest, ledger: Ledger, texts: dict[str, Any]) -> Release:
-    """Charge the ledger and draw the noise; the terminal then knows what was paid for."""
+def _drawn(
+    terminal: Terminal,
+    counts: CountMap,
+    request: ReleaseRequest,
+    ledger: Ledger,
+    texts: dict[str, Any],
+    interrupt: DeferredInterrupt,
+) -> Release:
+    """Charge the ledger and draw the noise; the terminal is told whether the budget was charged, whatever goes wrong here or later."""
+    from hushgraph._progress import watching
     from hushgraph.privacy import release
 
-    with terminal.working("Charging the budget and drawing the noise"), _charge_reported(terminal, ledger) as finish:
-        published = release(counts, **asdict(request), ledger=ledger, **texts)
-        finish(published)
-    return published
+    text_before = terminal.text_when_interrupted
 
+    def watch(share: float, what: str) -> None:
+        if share > 0:  # release() reports 0 until the budget is charged, also while it waits for another process
+            interrupt.is_charged = True
+            charge = f"the budget was charged for it (entry {ledger.last_snapshot.entry} of {ledger.path.name})"
+            terminal.already_done = f"{charge}, and the charge stays"
+        elif interrupt.requested and not interrupt.is_charged:
+            terminal.already_done, terminal.text_when_interrupted = "", text_before
+            raise KeyboardInterrupt
+        show(share, what)
 
-# ---- after the charge -------------------------------------------------------------------------------------------------
-
-
-def _denoised(terminal: Terminal, published: Release, method: MethodName, guides: list[Any] | None) -> Denoised:
-    """Return the denoised map. The release is paid for: if guides or method fail, simpler methods are tried, and then the noisy values are saved."""
-    import numpy as np
-
-    from hushgraph.estimators import denoise
-
-    options: list[dict[str, Any]] = [{"method": method}, *({"method": name} for name in _SIMPLER_METHODS if name != method)]
-    if guides is not None:
-        options.insert(0, {"method": method, "guides": guides})
-    failures: list[str] = []
-    for chosen in options:
+    with terminal.working("Charging the budget and drawing the noise", total=1.0) as show, watching(watch):
+        terminal.text_when_interrupted = "the release was not finished"
+        terminal.already_done = f"whether the budget was charged is not known; hushgraph budget show {ledger.path} tells it"
         try:
-            result = denoise(published.graph, published, nonnegative=True, **chosen)
-        except Exception as error:
-            failures.append(
-                f"{'the guides' if 'guides' in chosen else chosen['method']} failed ({sentence_of(error, 'release')[0]})"
-            )
-            continue
-        if failures:
-            means = "without guides, " * (guides is not None) + f"by the method {chosen['method']}"
-            terminal.note(f"the release is paid for, so it was denoised {means}: {'; '.join(failures)}")
-        return result
-    spare = Path(tempfile.mkdtemp(prefix="hushgraph-release-")) / "noisy.npy"
-    np.save(spare, published.values)
-    msg = f"the noisy values are in {spare}, in the order of the nodes, but could not be denoised: {'; '.join(failures)}"
-    raise StateError(msg)
+            return release(counts, **asdict(request), ledger=ledger, **texts)
+        except HushgraphError:
+            if not interrupt.is_charged:  # all errors of release() before the charge are of this kind, and say what is wrong
+                terminal.already_done = ""
+            raise
 
 
 class DeferredInterrupt:
-    """Defers Ctrl-C, SIGTERM and SIGHUP until the files of a paid release are written. A second Ctrl-C stops at once."""
+    """Defers Ctrl-C, SIGTERM and SIGHUP while a release is charged and its files are written. A second Ctrl-C stops at once.
+
+    Whoever waits before the charge asks for `requested` and stops; after the charge the files are finished first.
+    """
 
     def __init__(self) -> None:
-        self.requested = False
+        self.requested = self.is_charged = False
         self._before: dict[int, Any] = {}
 
     def __enter__(self) -> DeferredInterrupt:
@@ -255,83 +265,134 @@ class DeferredInterrupt:
             return
         self.requested = True
         try:
-            os.write(2, _WAIT)  # print is not for signal handlers
+            os.write(2, _FINISHING if self.is_charged else _STOPPING)  # print is not for signal handlers
         except OSError:  # the terminal is gone, and everything that is printed from now on would fail
             for stream in (1, 2):
                 os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
 
 
-@contextmanager
-def _charge_reported(terminal: Terminal, ledger: Ledger) -> Iterator[Callable[[Release], None]]:
-    """Tell the terminal whether the ledger was charged, whatever goes wrong in the block or later.
+# ---- after the charge -------------------------------------------------------------------------------------------------
 
-    Yields a function to call with the finished release.
-    """
-    before = ledger.last_snapshot.entry
-    finished: list[Release] = []
 
-    def report(text: str, entry: int) -> None:
-        charge = f"{text} (entry {entry} of {ledger.path.name})"
-        terminal.charged, terminal.stopped = f"{charge}, and a charge stands", "the release was not finished"
+def _denoised(
+    terminal: Terminal, published: Release, method: MethodName, guides: list[Any] | None, spare_places: _Places
+) -> Denoised:
+    """Return the denoised map. The release is paid for: if guides or method fail, simpler methods are tried, and then the noisy values are saved."""
+    from hushgraph.estimators import denoise
 
-    try:
-        yield finished.append
-    finally:
-        if finished:
-            report("the budget was charged for it", finished[0].ledger["entry"])
-        else:  # the file tells, whatever happened in between
-            for entry in ledger.entries()[before:]:
-                if entry["kind"] == "charge":
-                    report("the ledger has a new charge", entry["entry"])
+    options: list[dict[str, Any]] = [{"method": method}, *({"method": name} for name in _SIMPLER_METHODS if name != method)]
+    if guides is not None:
+        options.insert(0, {"method": method, "guides": guides})
+    failures: list[str] = []
+    for chosen in options:
+        try:
+            result = denoise(published.graph, published, nonnegative=True, **chosen)
+        except Exception as error:
+            failures.append(
+                f"{'the guides' if 'guides' in chosen else chosen['method']} failed ({sentence_of(error, 'release')[0]})"
+            )
+            continue
+        if failures:
+            means = "without guides, " * (guides is not None) + f"by the method {chosen['method']}"
+            terminal.note(f"the release is paid for, so it was denoised {means}: {'; '.join(failures)}", always=True)
+        return result
+    msg = f"the release could not be denoised: {'; '.join(failures)}; {_values_saved(published, spare_places)}"
+    raise StateError(msg)
 
 
 def _exported(
-    terminal: Terminal, published: Release, result: Denoised, output: Path, *, force: bool, spreadsheet_safe: bool
+    terminal: Terminal,
+    published: Release,
+    result: Denoised,
+    output: Path,
+    spare_places: _Places,
+    *,
+    force: bool,
+    spreadsheet_safe: bool,
 ) -> Path:
-    """Write the release and return its folder: `output`, or, since it is paid for, another one if that fails now."""
+    """Write the release and return its folder: `output`, or, since it is paid for, a new folder in another place if that fails now."""
     from hushgraph.privacy import export
 
     options: dict[str, Any] = {"method": result.method, "denoised": result, "spreadsheet_safe": spreadsheet_safe}
     try:
         with written_folder(output, force=force) as folder:
             export(published, folder, **options)
-    except OSError as error:
-        spare = Path(tempfile.mkdtemp(prefix="hushgraph-release-")) / output.name
-        export(published, spare, **options)
-        reason = os.strerror(error.errno) if error.errno else "it exists by now"
-        terminal.note(f"{output} could not be written ({reason}); the release is paid for, so it was saved in {spare}")
-        return spare
-    return output
+    except Exception as error:
+        reason = "it exists by now" if isinstance(error, FileExistsError) else sentence_of(error, "release")[0]
+        if isinstance(error, OSError) and error.errno:
+            reason = os.strerror(error.errno)
+    else:
+        return output
+    spare = _saved_elsewhere(spare_places, lambda folder: export(published, folder / output.name, **options))
+    if spare is None:
+        msg = f"{output} could not be written ({reason}), nor could the whole release elsewhere; {_values_saved(published, spare_places)}"
+        raise StateError(msg)
+    terminal.note(f"{output} could not be written ({reason}); the release is paid for, so it was saved in {spare}", always=True)
+    return spare
 
 
-def _wanted_reports(folder: Path, report: Path | None, graph: Graph, *, no_report: bool) -> tuple[bool, Path | None]:
-    """Return whether the folder gets a report, and the path of another one; --report may also name the one in the folder."""
+def _values_saved(published: Release, spare_places: _Places) -> str:
+    """Save the noisy values alone, a small file, and return where they are, in words."""
+    import numpy as np
+
+    def save(folder: Path) -> Path:
+        with atomic_file(folder / "noisy.npy", sync=True) as draft:
+            np.save(draft, published.values, allow_pickle=False)
+        return folder / "noisy.npy"
+
+    file = _saved_elsewhere(spare_places, save)
+    if file is None:
+        places = "beside the output, with the temporary files, beside the ledger, in the home folder, in the current folder"
+        return f"the noisy values could not be saved either ({places}) and are lost; make room before the next release"
+    command = f"hushgraph denoise GRAPH {file} --sigma {published.noise_level:.6g} --nonnegative -o FILE"
+    return f"the noisy values are in {file}, in the order of the nodes; {command} denoises them"
+
+
+def _saved_elsewhere(spare_places: _Places, save: Callable[[Path], Path]) -> Path | None:
+    """Return what `save` wrote into a new folder, in the first place where that works; None if it works nowhere."""
+    for place in spare_places:
+        folder = None
+        try:
+            folder = Path(tempfile.mkdtemp(prefix="hushgraph-release-", dir=place()))
+            return save(folder)
+        except BaseException as error:
+            if folder is not None:
+                shutil.rmtree(folder, ignore_errors=True)
+            if not isinstance(error, Exception):
+                raise
+    return None
+
+
+def _wanted_reports(folder: Path, report: Path | None, graph: Graph, *, no_report: bool) -> list[Path]:
+    """Return the paths of the reports: in the folder of the release, where --report says, or both; --report may also name the one in the folder."""
     from hushgraph.privacy import REPORT
 
     if report is not None and report.absolute() == (folder / REPORT).absolute():
-        return True, None
-    return not no_report and graph.coords is not None, report
+        return [folder / REPORT]
+    in_folder = [] if no_report or graph.coords is None else [folder / REPORT]
+    return in_folder if report is None else [*in_folder, report]
 
 
 def _write_reports(
-    folder: Path, elsewhere: Path | None, published: Release, result: Denoised, maps: MapTexts, *, in_folder: bool, force: bool
+    folder: Path, wanted: list[Path], published: Release, result: Denoised, maps: MapTexts, *, force: bool
 ) -> list[Path]:
-    """Write the report into the folder of the release, to another place, or both, and return the paths of those written.
+    """Write the reports, and return the paths of those written.
 
     A report in the folder that fails is a note: the release is complete without it.
     """
     from hushgraph.plotting import write_report
-    from hushgraph.privacy import add_report, certificate_with_map
+    from hushgraph.privacy import REPORT, add_report, certificate_with_map
 
-    page = add_report(folder, published, result, maps.arguments()) if in_folder else None
-    if elsewhere is not None:
+    inside = folder / REPORT
+    page = add_report(folder, published, result, maps.arguments()) if inside in wanted else None
+    for elsewhere in (path for path in wanted if path != inside):
         with written(elsewhere, force=force) as draft:
             if page is not None:
                 shutil.copyfile(page, draft)
             else:
                 certificate = certificate_with_map(published, result, method=result.method, nonnegative=True, integer=False)
                 write_report(draft, published.graph, published, result, certificate=certificate, **maps.arguments())
-    return [path for path in (page, elsewhere) if path is not None]
+    return [path for path in wanted if path != inside or page is not None]
 
 
 # ---- words ------------------------------------------------------------------------------------------------------------

@@ -40,13 +40,13 @@ def command(
 
         folder = reproduction.folder_of(out, smoke=smoke)
         n_cells, tables = 0, []
-        terminal.stopped = "no cell was finished yet"
+        terminal.text_when_interrupted = "no cell was finished yet"
         with terminal.working("Experiments"):
 
             def on_cell(name: str) -> None:
                 nonlocal n_cells
                 n_cells += 1
-                terminal.stopped = f"{n_cells:,} cells are finished, and the same command continues from there"
+                terminal.text_when_interrupted = f"{n_cells:,} cells are finished, and the same command continues from there"
 
             def on_experiment(name: str, rows: int, seconds: float) -> None:
                 tables.append({"name": name, "rows": rows, "seconds": seconds, "table": folder / f"{name}.csv"})

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -29,14 +30,13 @@ def command(
     values.csv has a noisy value for each junction.
     """
     with open_terminal("sample", as_json=as_json, quiet=quiet) as terminal:
-        terminal.stopped = f"the files may be in {folder}, each of them complete"
         with terminal.working("Generating a city"):
-            from hushgraph.datasets import SAMPLE_FILES, SAMPLE_SIGMA, draw_sample, write_sample
+            from hushgraph.datasets import SAMPLE_FILES, SAMPLE_SIGMA, draw_sample
 
             _check_places(folder, SAMPLE_FILES, force=force)
             sample = draw_sample(nodes, seed=seed)
-            folder.mkdir(parents=True, exist_ok=True)
-            paths = write_sample(folder, sample, replace=force)
+            terminal.text_when_interrupted = f"the files may be in {folder}, each of them complete"
+            paths = _written(folder, sample, force=force)
         graph, rows = sample.graph, len(sample.trips["person"])
         terminal.story(
             {
@@ -63,6 +63,21 @@ def command(
                 "sigma": SAMPLE_SIGMA,
             }
         )
+
+
+def _written(folder: Path, sample: Any, *, force: bool) -> list[Path]:
+    """Write the files and return their paths; if that fails, a folder that was made for them is removed."""
+    from hushgraph.datasets import write_sample
+
+    is_new = not folder.exists()
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        return write_sample(folder, sample, replace=force)
+    except OSError:
+        if is_new:
+            with suppress(OSError):
+                folder.rmdir()
+        raise
 
 
 def _check_places(folder: Path, names: Iterable[str], *, force: bool) -> None:

@@ -8,12 +8,13 @@ import math
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 import typer
 
+from hushgraph._errors import ImportantWarning
 from hushgraph.cli.failures import INTERRUPTED, in_options, sentence_of
 
 
@@ -24,18 +25,18 @@ class Terminal:
     command: str
     as_json: bool
     quiet: bool
-    stopped: str = "nothing was written"  # what Ctrl-C leaves behind; commands update it
-    charged: str = ""  # what was charged and may be lost; added to the text of every failure
+    text_when_interrupted: str = "nothing was written"  # what Ctrl-C leaves behind; commands update it
+    already_done: str = ""  # a charge, a file that is complete; added to the text of every failure
     notes: list[str] = field(default_factory=list)
 
-    def note(self, text: str) -> None:
-        """Print a remark on stderr, once, with options of the command in place of arguments."""
+    def note(self, text: str, *, always: bool = False) -> None:
+        """Print a remark on stderr, once, with options of the command in place of arguments; with --quiet only if `always`."""
         text = in_options(text, self.command)
         if text in self.notes:
             return
         self.notes.append(text)
-        if not self.quiet:
-            _print(f"Note: {text}", stderr=True, style="yellow")
+        if always or not self.quiet:
+            _print(f"Note: {text}", style="yellow")
 
     def story(self, lines: Mapping[str, str]) -> None:
         """Print what was done, one line for each key; nothing with --json or --quiet."""
@@ -73,8 +74,8 @@ class Terminal:
 
     def fail(self, text: str, code: int, facts: dict[str, Any] | None = None) -> typer.Exit:
         """Print why the command fails, with --json also `facts`, and return the exit to raise."""
-        text = printable("; ".join(filter(None, (text, self.charged))))
-        _print(f"hushgraph: {text}", stderr=True, style="red")
+        text = printable("; ".join(filter(None, (text, self.already_done))))
+        _print(f"hushgraph: {text}", style="red")
         if self.as_json:
             print(json.dumps({"command": self.command, **_plain(facts or {}), "error": text, "exit_code": code}))
         return typer.Exit(code)
@@ -112,13 +113,16 @@ def open_terminal(command: str, *, as_json: bool, quiet: bool) -> Iterator[Termi
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # warnings of other packages may quote values
         warnings.filterwarnings("always", category=UserWarning, module=r"hushgraph(\.|$)")
-        warnings.showwarning = lambda message, *_, **__: terminal.note(message.args[0])
+        warnings.filterwarnings("always", category=ImportantWarning)
+        warnings.showwarning = lambda message, *_, **__: terminal.note(
+            message.args[0], always=isinstance(message, ImportantWarning)
+        )
         try:
             yield terminal
         except (typer.Exit, BrokenPipeError):
             raise
         except KeyboardInterrupt:
-            text, code = f"stopped; {terminal.stopped}", INTERRUPTED
+            text, code = f"stopped; {terminal.text_when_interrupted}", INTERRUPTED
         except Exception as error:
             text, code = sentence_of(error, command)
         else:
@@ -131,15 +135,17 @@ def printable(text: str) -> str:
     return "".join(letter if letter.isprintable() or letter == "\n" else "?" for letter in text)
 
 
-def _print(text: str, *, stderr: bool, style: str) -> None:
+def _print(text: str, *, style: str) -> None:
+    """Print on stderr."""
     from rich.console import Console
     from rich.text import Text
 
-    console = Console(stderr=stderr, highlight=False)
-    if console.is_terminal:
-        console.print(Text(printable(text), style=style))
-    else:
-        print(printable(text), file=sys.stderr if stderr else sys.stdout)
+    console = Console(stderr=True, highlight=False)
+    with suppress(OSError):  # nobody reads it any more, and the work goes on
+        if console.is_terminal:
+            console.print(Text(printable(text), style=style))
+        else:
+            print(printable(text), file=sys.stderr)
 
 
 def _plain(value: Any) -> Any:

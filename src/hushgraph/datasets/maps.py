@@ -7,8 +7,6 @@ New York are not the paper's 2014-09-24T00; the day of San Francisco is the pape
 from __future__ import annotations
 
 import hashlib
-import zipfile
-import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
@@ -39,6 +37,7 @@ from hushgraph.datasets.catalogue import (
 from hushgraph.datasets.graph_files import read_snap
 from hushgraph.datasets.pickup_files import Pickups, read_cabspotting, read_tlc
 from hushgraph.datasets.sources import DataFile, DataUnavailable, fetch_file, find_file, missing_file
+from hushgraph.files import read_arrays
 from hushgraph.graphs import CodedTexts, EdgeTable, Graph, Streets, affinities
 
 _NEAR = 200.0  # metres; pickups further from every intersection are dropped
@@ -384,12 +383,7 @@ def _sized(path: Path, graph: Graph, network: Network) -> Graph:
 
 
 def _load(path: Path) -> dict[str, np.ndarray]:
-    try:
-        with np.load(path, allow_pickle=False) as data:
-            return dict(data)
-    except (OSError, ValueError, EOFError, zlib.error, zipfile.BadZipFile) as fault:
-        msg = f"{path} cannot be read: it is truncated or no .npz file; copy it again"
-        raise InputError(msg) from fault
+    return {name: values.copy() for name, values in read_arrays(path).items()}
 
 
 # ---- pickups ----------------------------------------------------------------------------------------------------------

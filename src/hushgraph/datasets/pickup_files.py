@@ -17,7 +17,7 @@ import numpy as np
 from hushgraph._errors import InputError, NoFileError
 from hushgraph._extras import extra
 from hushgraph._validation import checked_time
-from hushgraph.files import existing_file, numbered_lines
+from hushgraph.files import existing_file, numbered_lines, parquet_faults
 
 _LON = ("pickup_longitude", "start_lon", "pickup_lon")
 _LAT = ("pickup_latitude", "start_lat", "pickup_lat")
@@ -168,7 +168,7 @@ def _parquet_chunks(path: Path) -> Iterator[Pickups]:
                     raise InputError(msg)
                 row += batch.num_rows
                 yield _pickups(east, north, times)
-    except (pyarrow.ArrowException, OSError):
+    except parquet_faults():
         whole = False
     if not whole:  # raised out here since Arrow's own error quotes the file
         msg = f"{path} cannot be read after row {row}: it is truncated, damaged, or holds something else than numbers and times"

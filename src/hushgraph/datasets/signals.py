@@ -18,7 +18,7 @@ from hushgraph._validation import LARGEST, checked_count, checked_number, checke
 from hushgraph.graphs import Graph, as_graph
 
 
-@renamed(rng="seed")
+@renamed(removed_in="0.3", rng="seed")
 def bernoulli_signal(graph: Graph, p: float = 0.001, k: int = 4, seed: int | np.random.Generator = 0) -> np.ndarray:
     """Return the paper's f_{p,k} = W^k x_p, with x_p independent Bernoulli(p) on the nodes (Sec. V-D).
 

@@ -234,7 +234,7 @@ def _record_of(path: Path) -> Path:
 def _recorded(path: Path) -> str:
     """Return the checksum that was written next to a downloaded file, empty if there is none."""
     try:
-        return _record_of(path).read_text().split()[0]
+        return _record_of(path).read_text(errors="replace").split()[0]
     except (OSError, IndexError):
         return ""
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any, BinaryIO, TypeVar
 
 import numpy as np
 
-from hushgraph._errors import InputError, InputTypeError, NoFileError
+from hushgraph._errors import HushgraphError, InputError, InputTypeError, NoFileError
 from hushgraph._extras import extra
 from hushgraph._validation import shown
 from hushgraph.distributed.object_store import PatientFile, content_tag, file_system_of, is_local, patiently
+from hushgraph.files import parquet_faults
 
 T = TypeVar("T")
 BUFFER = 2**20  # bytes of a column read at a time, of local files
@@ -104,14 +106,40 @@ def pyarrow_module() -> ModuleType:
     return extra("pyarrow", name="dask", purpose="parquet files")
 
 
-def open_parquet(file: BinaryIO, path: str, expected: str = EDGES) -> Any:
-    """Return the parquet file in an open file, or raise an error with its path and with what was expected in it."""
+def open_parquet(file: BinaryIO, path: str, expected: str = EDGES, *, few_rows: bool = False) -> Any:
+    """Return the parquet file in an open file, or raise an error with its path and with what was expected in it.
+
+    Columns of a file at an address are read at once, because requests are slow, unless `few_rows` are wanted.
+    """
+    is_far = "://" in path and not few_rows
+    with reading_parquet(path, expected):
+        return parquet_module().ParquetFile(file, buffer_size=0 if is_far else BUFFER, pre_buffer=is_far)
+
+
+@contextmanager
+def reading_parquet(path: str, expected: str = EDGES) -> Iterator[None]:
+    """Raise errors of a damaged parquet file with its path and with what was expected in it.
+
+    Errors of disks and stores are OSErrors with a number; those of damaged bytes have none.
+    """
     try:
-        # a column of a file at an address is read at once: requests are slow
-        return parquet_module().ParquetFile(file, buffer_size=0 if "://" in path else BUFFER)
-    except pyarrow_module().ArrowInvalid as error:
-        msg = f"{path} is not a parquet file, or is damaged; write it again, {expected}"
-        raise InputError(msg) from error
+        yield
+    except parquet_faults() as error:
+        is_other = isinstance(error, HushgraphError | FileNotFoundError | pyarrow_module().ArrowCancelled)
+        if is_other or getattr(error, "errno", None) is not None:
+            raise
+        if isinstance(error, MemoryError):
+            msg = f"{path} needs more memory than there is, or is damaged; read it with more memory, or write it again with smaller row groups"
+            raise InputError(msg) from error
+        if isinstance(error, NotImplementedError):
+            msg = f"{path} was written in a way that this pyarrow cannot read, such as a compression that it lacks, or is damaged; write it again"
+            raise InputError(msg) from error
+        raise damaged_parquet(path, expected) from error
+
+
+def damaged_parquet(path: str, expected: str = EDGES) -> InputError:
+    """Return the error of a file that pyarrow cannot read."""
+    return InputError(f"{path} is not a parquet file, or is damaged; write it again, {expected}")
 
 
 def is_integer_type(arrow_type: Any) -> bool:

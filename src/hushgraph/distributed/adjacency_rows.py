@@ -14,7 +14,8 @@ import numpy as np
 from hushgraph._errors import InputError, Sentence
 from hushgraph.core import _loops
 from hushgraph.distributed.edges import EdgeColumns, Piece, read_batches
-from hushgraph.distributed.store import Output, Place, part_folder, pieces, read_array
+from hushgraph.distributed.partitioning import read_owners
+from hushgraph.distributed.store import Output, Place, part_folder, pieces
 from hushgraph.graphs import MERGING, checked_weights
 
 
@@ -24,7 +25,7 @@ def sort_piece(work: Place, k: int, piece: Piece, columns: EdgeColumns, n: int, 
     if (finished := out.read_facts()) is not None and finished.get("rows") == rows:
         return finished
     pairs, weights = _read_edges(piece, columns, n)
-    starts, ends, data = _loops.sort_by_owner(pairs, weights, read_array(work / "owner.npy", whole=False), parts)
+    starts, ends, data = _loops.sort_by_owner(pairs, weights, read_owners(work), parts)
     out.save("starts", starts)
     out.save("ends", ends)
     if columns.weight is not None:
@@ -36,10 +37,7 @@ def _read_edges(piece: Piece, columns: EdgeColumns, n: int) -> tuple[np.ndarray,
     """Return the edges of a piece without loops and weights of 0, as int32; weights are empty where there is no column of weights."""
     pairs, weights = np.empty((piece[3], 2), np.int32), np.empty(0 if columns.weight is None else piece[3])
     size = 0
-    for batch, batch_weights in read_batches(piece, columns):
-        if int(batch.max()) >= n:
-            msg = "{} names node {}, but there are only n={} nodes (numbered from 0); raise {n} or renumber"
-            raise InputError(Sentence(msg, piece[0], int(batch.max()), n))
+    for batch, batch_weights in read_batches(piece, columns, n):
         is_edge = batch[:, 0] != batch[:, 1]
         if batch_weights is not None:
             is_edge &= checked_weights(batch_weights, len(batch)) > 0
@@ -99,7 +97,7 @@ def write_part_rows(
 
 def owned_nodes(work: Place, part: int) -> np.ndarray:
     """Return the nodes of a partition, ascending."""
-    owner = read_array(work / "owner.npy", whole=False)
+    owner = read_owners(work)
     return np.concatenate(
         [nodes.start + np.flatnonzero(owner[nodes] == part).astype(np.int32) for nodes in pieces(len(owner))]
         or [np.empty(0, np.int32)],

@@ -12,7 +12,9 @@ from scipy import sparse
 from scipy.sparse import csgraph
 
 from hushgraph.distributed.ghosts import RowFiles
-from hushgraph.distributed.store import Output, Place, part_folder, read_array, write_array
+from hushgraph.distributed.partitioning import read_owners
+from hushgraph.distributed.store import Output, Place, mark_array, part_folder, read_marked, write_array
+from hushgraph.distributed.stored_arrays import load_nodes
 from hushgraph.graphs import LARGE_COMPONENT, MOST_CONSTANTS
 
 
@@ -43,15 +45,16 @@ def join_components(work: Place, parts: int, counts: list[int]) -> list[int]:
 
     A group is a large component, or all small ones together, which come last.
     """
-    files, base = RowFiles(work), np.concatenate([[0], np.cumsum(counts)])
+    owners, base = read_owners(work), np.concatenate([[0], np.cumsum(counts)])
     outputs = [Output(part_folder(work, part), "labels") for part in range(parts)]
     pairs = [np.empty((0, 2), np.int64)]
     for part, out in enumerate(outputs):
         links = out.load("links")
-        owner = files.owner[links[:, 1]]
+        owner = owners[links[:, 1]]
         for other in np.unique(owner):
             crossing = links[owner == other]
-            places = np.searchsorted(files.rows(int(other)).nodes, crossing[:, 1])
+            nodes = load_nodes(Output(part_folder(work, int(other)), "rows"), "nodes", "nodes", len(owners))
+            places = np.searchsorted(nodes, crossing[:, 1])
             labels = outputs[int(other)].load("labels", whole=False)[places]
             pairs.append(np.stack([base[part] + crossing[:, 0], base[int(other)] + labels], axis=1))
     joined = np.concatenate(pairs)
@@ -63,7 +66,8 @@ def join_components(work: Place, parts: int, counts: list[int]) -> list[int]:
     np.minimum.at(first, whole, np.concatenate([out.load("first") for out in outputs]))
     group, columns = _columns(sizes, first)
     for part in range(parts):
-        write_array(part_folder(work, part) / "groups.npy", group[whole[base[part] : base[part + 1]]].astype(np.int32))
+        path = part_folder(work, part) / "groups.npy"
+        mark_array(path, write_array(path, group[whole[base[part] : base[part + 1]]].astype(np.int32), safe=True))
     return columns.tolist()
 
 
@@ -80,4 +84,4 @@ def _columns(sizes: np.ndarray, first: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
 def component_groups(work: Place, part: int) -> np.ndarray:
     """Return the group of each owned node."""
-    return read_array(part_folder(work, part) / "groups.npy")[Output(part_folder(work, part), "labels").load("labels")]
+    return read_marked(part_folder(work, part) / "groups.npy")[Output(part_folder(work, part), "labels").load("labels")]

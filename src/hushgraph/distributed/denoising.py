@@ -21,16 +21,16 @@ from hushgraph.distributed.noise_levels import fit_scales, noise_sums
 from hushgraph.distributed.results import check_output, is_written, read_parts, write_part
 from hushgraph.distributed.risks import risk_of
 from hushgraph.distributed.runner import Facts, Runner
-from hushgraph.distributed.signals import mean_and_variance, release_values, signal_offset, store_signal
+from hushgraph.distributed.signals import check_stored_signal, mean_and_variance, release_values, signal_offset, store_signal
 from hushgraph.distributed.store import (
     VERSION,
     Place,
     changed_at,
+    checked_manifest,
     folder_lock,
     pieces,
     read_array,
     read_json,
-    read_manifest,
     remove_drafts,
     remove_stages,
     work_folder,
@@ -236,7 +236,7 @@ def denoise(
     >>> np.array_equal(signal, hg.denoise(graph, noisy, sigma=1.0, method="sgwt_scaled", frame=frame).signal)
     True
     """
-    facts, work = read_manifest(workdir), work_folder(workdir)
+    facts, work = checked_manifest(workdir), work_folder(workdir)
     _check_method(method, refine, nonnegative, has_guides=guides is not None)
     if method == "counts" or (method == "auto" and nonnegative):
         counts_driver.refuse_counts(facts)
@@ -304,7 +304,7 @@ def resume(workdir: str | Place, *, client: Any = None, keep: bool = False, prog
     >>> same.risk == result.risk
     True
     """
-    facts, work = read_manifest(workdir), work_folder(workdir)
+    facts, work = checked_manifest(workdir), work_folder(workdir)
     begun = sorted((work / "runs").glob("*/run.json"), key=changed_at)
     if not begun:
         call = Reference(f"denoise({str(work)!r}, signal, sigma=...)")
@@ -379,8 +379,7 @@ def _open_run(run: Run, facts: Facts, output: str | None, resume: bool) -> Run:
     stated = {name: part for name, part in asdict(run).items() if name not in ("work", "folder")}
     stated |= {"signal": run.signal.name, "sigma_file": None if run.sigma_file is None else run.sigma_file.name}
     stated |= {"version": VERSION, "graph_hash": facts["graph_hash"], "partition_hash": facts["partition_hash"], "output": output}
-    name = hashlib.sha256(json.dumps(stated, sort_keys=True).encode()).hexdigest()[:16]
-    run = replace(run, folder=run.folder / name)
+    run = replace(run, folder=run.folder / _name_of(stated))
     check_output(run, facts["partitions"], output or str(run.folder / "denoised"))
     if not resume:
         with folder_lock(run.folder):
@@ -388,9 +387,14 @@ def _open_run(run: Run, facts: Facts, output: str | None, resume: bool) -> Run:
             guide_driver.remove_experts(run)
             for path in ("result.json", "run.json"):
                 (run.folder / path).unlink(missing_ok=True)
-    if read_json(run.folder / "run.json") is None:
+    if _name_of(read_json(run.folder / "run.json")) != run.folder.name:  # there is none, or it is damaged
         write_json(run.folder / "run.json", stated)
     return run
+
+
+def _name_of(stated: Facts | None) -> str:
+    """Return the name of the folder of a run: a hash of everything that the run depends on."""
+    return hashlib.sha256(json.dumps(stated, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def _read_run(work: Place, folder: Place, facts: Facts) -> Run:
@@ -400,6 +404,9 @@ def _read_run(work: Place, folder: Place, facts: Facts) -> Run:
         if stated.get(name) != facts[name]:
             msg = "{} was begun on another preparation ({} differs); remove it, and begin again with {denoise()}"
             raise InputError(Sentence(msg, folder, name))
+    if _name_of(stated) != folder.name:
+        msg = "{} is damaged: it does not hold what was written there; remove the folder {} and call {denoise()} again"
+        raise InputError(Sentence(msg, folder / "run.json", folder))
     settings = {field.name: stated[field.name] for field in fields(Run) if field.name in stated}
     files = {name: None if settings[name] is None else work / "signals" / settings[name] for name in ("signal", "sigma_file")}
     guides = tuple(
@@ -427,7 +434,7 @@ def _finish_run(run: Run, facts: Facts, client: Any, keep: bool) -> DenoisedFile
     address, folders = _address(run), _folders(run, facts)
     with folder_lock(run.folder):
         check_output(run, facts["partitions"], address, clean=True)
-        result = read_json(run.folder / "result.json")
+        result = _read_result(run)
         if result is not None and not _has_all_files(run, facts, address):
             result = _write_files_again(run, facts, runner, result, address)
         if result is None:
@@ -455,13 +462,26 @@ def _finish_run(run: Run, facts: Facts, client: Any, keep: bool) -> DenoisedFile
     )
 
 
+def _read_result(run: Run) -> Facts | None:
+    """Return the numbers in result.json; None if the run is not finished or the file is damaged, so that they are computed again."""
+    result = read_json(run.folder / "result.json") or {}
+    wanted = {one.name for one in fields(DenoisedFiles)} - {"address", "folder", "n", "partitions", "dashboard"} | {"keep"}
+    if not wanted - {"details"} <= result.keys() <= wanted:
+        return None
+    found = result["thresholds"]
+    is_whole = found is None or (isinstance(found, list) and all(isinstance(one, float) for one in found))
+    return result if is_whole else None
+
+
 def _check_signals(run: Run) -> None:
-    """Refuse a run whose signal or noise was removed from the work folder."""
+    """Refuse a run whose signal, noise or guides were removed from the work folder, or damaged there."""
     guides = [("guide", run.guide_file(guide)) for guide in run.guides]
     for name, path in (("signal", run.signal), ("sigma", run.sigma_file), *guides):
         if path is not None and not path.exists():
             msg = "{} needs the {} it was begun with, {}, which is gone; remove the run, and call {denoise()} with the {} again"
             raise InputError(Sentence(msg, run.folder, name, path, name))
+        if path is not None:
+            check_stored_signal(path)
 
 
 def _has_all_files(run: Run, facts: Facts, address: str) -> bool:

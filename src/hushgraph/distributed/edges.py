@@ -13,7 +13,15 @@ from typing import Any
 import numpy as np
 
 from hushgraph._errors import InputError, Sentence
-from hushgraph.distributed.addresses import as_numpy, is_integer_type, open_file, open_parquet, parquet_module, pyarrow_module
+from hushgraph.distributed.addresses import (
+    as_numpy,
+    damaged_parquet,
+    is_integer_type,
+    open_file,
+    open_parquet,
+    pyarrow_module,
+    reading_parquet,
+)
 from hushgraph.files import end_columns
 
 PIECE = 2**22  # edges that one task sorts into buckets
@@ -50,7 +58,9 @@ def edge_columns(files: str | list[str], weight: str | bool | None) -> EdgeColum
 
 def _columns_of_file(path: str, weight: str | bool | None) -> EdgeColumns:
     with open_file(path) as file:
-        schema = open_parquet(file, path).schema_arrow
+        table = open_parquet(file, path)
+        with reading_parquet(path):
+            schema = table.schema_arrow
     names = schema.names
     source, target = end_columns(names, path)
     if isinstance(weight, str) and weight not in names:
@@ -91,9 +101,11 @@ def split_files(files: list[str], size: int | None = None) -> list[Piece]:
     """Return pieces of about `size` rows each: whole row groups, unless they are much larger."""
     size, pieces = size or PIECE, []
     for path in files:
-        with open_file(path) as file:
+        with open_file(path) as file, reading_parquet(path):
             metadata = open_parquet(file, path).metadata
             rows = [metadata.row_group(k).num_rows for k in range(metadata.num_row_groups)]
+        if sum(rows) != metadata.num_rows or min(rows, default=0) < 0:
+            raise damaged_parquet(path)
         first, count = 0, 0
         for k, rows_of_group in enumerate(rows):
             count += rows_of_group
@@ -105,22 +117,25 @@ def split_files(files: list[str], size: int | None = None) -> list[Piece]:
     return pieces
 
 
-def read_batches(piece: Piece, columns: EdgeColumns) -> Iterator[tuple[np.ndarray, np.ndarray | None]]:
-    """Yield pairs (m, 2) and weights of one piece, BATCH rows at a time: row groups may be large."""
+def read_batches(piece: Piece, columns: EdgeColumns, n: int | None = None) -> Iterator[tuple[np.ndarray, np.ndarray | None]]:
+    """Yield pairs (m, 2) and weights of one piece, BATCH rows at a time: row groups may be large. Nodes from n on are refused."""
     path, first, last = piece[:3]
     names = [columns.source, columns.target] + ([columns.weight] if columns.weight else [])
     with open_file(path) as file:
         table = open_parquet(file, path)
         groups, place = _row_groups(table.metadata, first, last)
-        for batch in table.iter_batches(batch_size=BATCH, row_groups=groups, columns=names):
+        batches = table.iter_batches(batch_size=BATCH, row_groups=groups, columns=names)
+        while place < last:
+            with reading_parquet(path):
+                batch = next(batches, None)
+            if batch is None:
+                raise damaged_parquet(path)
             start, stop = max(first - place, 0), max(last - place, 0)
             place += len(batch)
             rows = batch.slice(start, stop - start)
             if len(rows):
                 weights = None if columns.weight is None else as_numpy(rows.column(columns.weight)).astype(np.float64, copy=False)
-                yield _pairs_in(rows, columns, path), weights
-            if place >= last:
-                return
+                yield _pairs_in(rows, columns, path, n), weights
 
 
 def _row_groups(metadata: Any, first: int, last: int) -> tuple[list[int], int]:
@@ -130,7 +145,7 @@ def _row_groups(metadata: Any, first: int, last: int) -> tuple[list[int], int]:
     return groups, int(starts[groups[0]]) if groups else 0
 
 
-def _pairs_in(batch: Any, columns: EdgeColumns, path: str) -> np.ndarray:
+def _pairs_in(batch: Any, columns: EdgeColumns, path: str, n: int | None) -> np.ndarray:
     pairs = np.empty((len(batch), 2), np.int64)
     for side, name in enumerate((columns.source, columns.target)):
         column = batch.column(name)
@@ -141,14 +156,17 @@ def _pairs_in(batch: Any, columns: EdgeColumns, path: str) -> np.ndarray:
     if len(pairs) and pairs.min() < 0:
         msg = f"{path} has node {int(pairs.min())}; expected numbers from 0"
         raise InputError(msg)
+    if n is not None and len(pairs) and int(pairs.max()) >= n:  # also where the statistics of a damaged file do not know it
+        msg = "{} names node {}, but there are only n={} nodes (numbered from 0); raise {n} or renumber"
+        raise InputError(Sentence(msg, path, int(pairs.max()), n))
     return pairs
 
 
-def read_piece(piece: Piece, columns: EdgeColumns) -> tuple[np.ndarray, np.ndarray | None]:
-    """Return pairs (m, 2) and weights of one piece."""
+def read_piece(piece: Piece, columns: EdgeColumns, n: int | None = None) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return pairs (m, 2) and weights of one piece. Nodes from n on are refused."""
     pairs, weights = np.empty((piece[3], 2), np.int64), None if columns.weight is None else np.empty(piece[3])
     size = 0
-    for batch, batch_weights in read_batches(piece, columns):
+    for batch, batch_weights in read_batches(piece, columns, n):
         pairs[size : size + len(batch)] = batch
         if weights is not None:
             weights[size : size + len(batch)] = batch_weights
@@ -170,11 +188,14 @@ def largest_node(pieces: list[Piece], columns: EdgeColumns) -> int:
 def _largest_stated(piece: Piece, columns: EdgeColumns) -> int | None:
     """Return the largest node that the statistics of a file state; None where a row group has none."""
     path, first, last = piece[:3]
-    with open_file(path) as file:
-        metadata = parquet_module().ParquetFile(file).metadata
-        largest = []
-        for group in (metadata.row_group(k) for k in _row_groups(metadata, first, last)[0]):
-            for column in (group.column(k) for k in range(group.num_columns)):
+    with open_file(path) as file, reading_parquet(path):
+        table = open_parquet(file, path, few_rows=True)
+        metadata, largest = table.metadata, []
+        for k in _row_groups(metadata, first, last)[0]:
+            # where a column is damaged, reading a row raises an error, and the statistics would end the process
+            next(table.iter_batches(batch_size=1, row_groups=[k], columns=[columns.source, columns.target]), None)
+            group = metadata.row_group(k)
+            for column in map(group.column, range(group.num_columns)):
                 if column.path_in_schema in (columns.source, columns.target):
                     stats = column.statistics
                     if stats is None or not stats.has_min_max:

@@ -16,7 +16,7 @@ from hushgraph._progress import between, nth
 from hushgraph.distributed.ghosts import Part
 from hushgraph.distributed.let_tasks import graph_work
 from hushgraph.distributed.runner import Facts, Runner, Task
-from hushgraph.distributed.store import Output, read_array, read_manifest, sum_arrays, write_array
+from hushgraph.distributed.store import Output, is_marked, mark_array, read_manifest, read_marked, sum_arrays, write_array
 from hushgraph.distributed.wavelet_tasks import Run
 from hushgraph.estimators import FilterFit, GraphSpectrum, filter_degrees, fit_by_moments, n_trace_probes
 from hushgraph.graphs import REACH
@@ -51,7 +51,7 @@ def apply_filter(run: Run, part: int, number: int, start: int, steps: int, is_la
         return finished
     zone = Part(run.work, part)
     frame, shares, owned = run.frame(zone), _shares(zone), zone.owned
-    coefficients = read_array(run.folder / "filter.npy")[None, start : start + steps + 1]
+    coefficients = read_marked(run.folder / "filter.npy")[None, start : start + steps + 1]
     before = None if number == 0 else run.output(part, f"filter{number - 1}").load("bands", whole=False)
     sums, last_terms = [], []
     for signal in range(1 + run.kept_probes):
@@ -106,11 +106,12 @@ def fit_filter(run: Run, runner: Runner, parts: int, typical: float) -> FilterFi
         for k, count in enumerate(steps):
             number = len(done)
             path = run.part_folder(0) / f"products{number}.npy"
-            if not path.exists():
+            if not is_marked(path):
                 with between(low, high), nth(place, len(degrees)), nth(k, len(steps)):
                     run_round(runner, "spectrum", number, climb_spectrum, [(run, part, number, count) for part in range(parts)])
-                write_array(path, sum_arrays(_outputs(run, parts, f"spectrum{number}"), "products"))
-            done.append(read_array(path))
+                products = sum_arrays(_outputs(run, parts, f"spectrum{number}"), "products")
+                mark_array(path, write_array(path, products, safe=True))
+            done.append(read_marked(path))
             if number:
                 _remove(run, parts, f"spectrum{number - 1}")
         products = np.concatenate([done[0], *(later[:, 1:] for later in done[1:])], axis=1)
@@ -124,7 +125,7 @@ def fit_filter(run: Run, runner: Runner, parts: int, typical: float) -> FilterFi
 
 def run_filter(run: Run, runner: Runner, parts: int, coefficients: np.ndarray) -> None:
     """Write the signal and the kept probes through the polynomial with these coefficients."""
-    write_array(run.folder / "filter.npy", coefficients)
+    mark_array(run.folder / "filter.npy", write_array(run.folder / "filter.npy", coefficients, safe=True))
     steps = rounds(run, parts, len(coefficients) - 1)
     stages = [*(f"filter{number}" for number in range(len(steps) - 1)), "filter"]
     low, high = runner.shares["filter"]

@@ -71,7 +71,7 @@ class Sample:
             graph = source.graph
             return cls(graph.adjacency.indptr, graph.adjacency.indices, coords, graph, 1.0, n)
         if source.n_edges <= WHOLE:
-            pairs = [read_piece(piece, source.columns)[0] for piece in source.pieces]
+            pairs = [read_piece(piece, source.columns, source.n)[0] for piece in source.pieces]
             matrix = symmetric_rows(np.concatenate([np.empty((0, 2), np.int64), *pairs]), None, n, "error").matrix
             return cls(matrix.indptr, matrix.indices, coords, None, 1.0, n)
         return cls._region(source)
@@ -90,7 +90,7 @@ class Sample:
             size += len(members)
         edges_inside, touching = [np.empty((0, 2), np.int64)], 0
         for piece in source.pieces:
-            pairs = inside[read_piece(piece, source.columns)[0]]
+            pairs = inside[read_piece(piece, source.columns, source.n)[0]]
             touching += int((pairs >= 0).any(axis=1).sum())
             edges_inside.append(pairs[(pairs >= 0).all(axis=1)].astype(np.int64))
         edges = np.concatenate(edges_inside)
@@ -159,7 +159,7 @@ def refuse_small_worlds(
     some = [pieces[k] for k in sorted({len(pieces) * k // FEW for k in range(FEW)})]
     count = crossing = 0
     for piece in some:
-        pairs = read_piece(piece, source.columns)[0]
+        pairs = read_piece(piece, source.columns, source.n)[0]
         pairs = np.ascontiguousarray(pairs[:: -(-len(pairs) // MANY) or 1].T, dtype=np.int64)
         count, crossing = count + pairs.shape[1], crossing + int((owners(pairs[0]) != owners(pairs[1])).sum())
     most = min(0.5, limit / 6)  # of the edges: each that crosses gives two partitions a ghost, and each hop more of them

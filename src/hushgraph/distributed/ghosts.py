@@ -18,7 +18,9 @@ from scipy import sparse
 from hushgraph._errors import InputError, Sentence
 from hushgraph.core import Layout, _loops, count_units, prepare, unit_above
 from hushgraph.distributed.adjacency_rows import row_sums
-from hushgraph.distributed.store import Output, Place, part_folder, read_array
+from hushgraph.distributed.partitioning import read_owners
+from hushgraph.distributed.store import Output, Place, damaged_error, part_folder, read_manifest
+from hushgraph.distributed.stored_arrays import check_layout, check_rows, check_sources, is_floats, load_nodes
 from hushgraph.graphs import Cache, Graph, LaplacianKind, largest_eigenvalue, signless_quotients
 
 TOLERANCE = 1e-3  # of the largest eigenvalue, as in `Graph.spectrum`
@@ -86,17 +88,19 @@ class RowFiles:
     """The rows of all partitions; the files of a partition are opened when its rows are first needed."""
 
     def __init__(self, work: Place) -> None:
-        self.work, self.owner = work, read_array(work / "owner.npy", whole=False)
+        self.work, self.owner = work, read_owners(work)
         self._open: dict[int, PartRows] = {}
 
     def rows(self, part: int) -> PartRows:
         """Return the rows of a partition, mapped but for its node numbers."""
         if part not in self._open:
             out = Output(part_folder(self.work, part), "rows")
-            weights = out.load("weights", whole=False) if out.path("weights").exists() else None
-            self._open[part] = PartRows(
-                out.load("nodes"), out.load("starts", whole=False), out.load("columns", whole=False), weights
-            )
+            nodes = load_nodes(out, "nodes", "nodes", len(self.owner))
+            weights = out.load("weights", whole=False) if out.has("weights") else None
+            rows = PartRows(nodes, out.load("starts", whole=False), out.load("columns", whole=False), weights)
+            if not out.has_checksums:
+                check_rows(out, rows.starts, rows.columns, weights, len(nodes), len(self.owner))
+            self._open[part] = rows
         return self._open[part]
 
     def gather(self, nodes: np.ndarray) -> list[GhostRows]:
@@ -295,12 +299,12 @@ class Part(Graph):
     @cached_property
     def nodes(self) -> np.ndarray:
         """Numbers in the whole graph of owned nodes and ghosts, ascending."""
-        return self.files.load("nodes")
+        return load_nodes(self.files, "nodes", "rows", read_manifest(self.work)["n"])
 
     @cached_property
     def owned(self) -> np.ndarray:
         """Local numbers of the owned nodes."""
-        return self.files.load("own")
+        return load_nodes(self.files, "own", "own", self.n)
 
     @cached_property
     def owned_places(self) -> slice | np.ndarray:
@@ -329,22 +333,32 @@ class Part(Graph):
 
     def _load_layout(self) -> Layout:
         arrays: dict[str, Any] = {
-            name: self.files.load(f"layout_{name}") if self.files.path(f"layout_{name}").exists() else None for name in _ARRAYS
+            name: self.files.load(f"layout_{name}") if self.files.has(f"layout_{name}") else None for name in _ARRAYS
         }
-        uniform, wavefront = self.files.load("layout_rest")
+        if any(arrays[name] is None for name in _ARRAYS[:5]):  # the others are there if weights differ
+            raise damaged_error(self.files.folder / f"{self.files.stage}.json")
+        rest = self.files.load("layout_rest")
+        if not self.files.has_checksums:
+            check_layout(self.files, arrays, rest, self.n)
+        uniform, wavefront = rest
         return Layout(**arrays, uniform=float(uniform), wavefront=bool(wavefront))
 
     @cached_property
     def adjacency(self) -> sparse.csr_array:
         """Rows with local neighbors; those at the rim are cut short."""
         starts, columns, data = (self.files.load(name) for name in ("starts", "columns", "weights"))
+        if not self.files.has_checksums:
+            check_rows(self.files, starts, columns, data if data.size else None, self.n, self.n)
         return sparse.csr_array((data if len(data) else np.ones(len(columns)), columns, starts), shape=(self.n, self.n))
 
     @cached_property
     def degrees(self) -> np.ndarray:
         """Degrees in the whole graph; of rows at the rim only where weights differ."""
-        if self.files.path("degrees").exists():
-            return self.files.load("degrees")
+        if self.files.has("degrees"):
+            degrees = self.files.load("degrees")
+            if not is_floats(degrees, (self.n,)):
+                raise damaged_error(self.files.path("degrees"))
+            return degrees
         return np.diff(self.adjacency.indptr).astype(np.float64)
 
     def fill(self, target: np.ndarray, folder_of: Callable[[int], Place], stage: str, name: str, row: int = 0) -> np.ndarray:
@@ -355,8 +369,15 @@ class Part(Graph):
             target[j, self.owned_places] = owned_rows[row + j]
             for k, other in enumerate(others):
                 source = slice(starts[k], starts[k + 1])
-                target[j, ghosts[source]] = other[row + j][places[source]]
+                target[j, ghosts[source]] = self._values_at(other[row + j], places[source])
         return target
+
+    def _values_at(self, values: np.ndarray, places: np.ndarray) -> np.ndarray:
+        """Return the values of ghosts, at places among the owned nodes of their partition."""
+        try:
+            return values[places]
+        except IndexError as error:  # in a folder without checksums
+            raise damaged_error(self.files.path("source_places")) from error
 
     def _mapped(self, folder: Place, stage: str, name: str) -> np.ndarray:
         """Return a mapped array of a stage. Small ones stay open, for tasks that fill many rows; the pages of large ones would count as memory."""
@@ -371,7 +392,10 @@ class Part(Graph):
     @cached_property
     def _sources(self) -> tuple[np.ndarray, ...]:
         names = ("source_parts", "source_starts", "source_places", "ghosts")
-        return tuple(self.files.load(name) for name in names)
+        sources = tuple(self.files.load(name) for name in names)
+        if not self.files.has_checksums:
+            check_sources(self.files, sources, self.owned, read_manifest(self.work)["partitions"], self.n)
+        return sources
 
     def forget(self) -> None:
         """Give back the memory of the layout."""

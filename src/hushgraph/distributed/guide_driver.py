@@ -24,7 +24,18 @@ from hushgraph.distributed import guide_tasks, let_driver, reweighting
 from hushgraph.distributed.noise_levels import noise_sums
 from hushgraph.distributed.risks import risk_of
 from hushgraph.distributed.runner import Facts, Runner
-from hushgraph.distributed.store import Place, part_folder, pieces, read_array, remove_tree, sum_arrays, write_rows
+from hushgraph.distributed.store import (
+    Place,
+    is_marked,
+    mark_array,
+    part_folder,
+    pieces,
+    read_array,
+    read_marked,
+    remove_tree,
+    sum_arrays,
+    write_rows,
+)
 from hushgraph.distributed.wavelet_tasks import Run
 from hushgraph.estimators import (
     FEW_VALUES,
@@ -149,11 +160,13 @@ def _guided_expert(run: Run, name: str, relation: Relation, runner: Runner, part
     """Return the estimate that uses a prediction: files of the prediction, and of the signal less the prediction, are written first."""
     folder, (y, maps, _) = run.folder / name, _mapped(run)
     prediction, rest = folder / "prediction.npy", folder / "rest.npy"
-    if not prediction.exists():
-        write_rows(prediction, (n,), np.float64, (relation.values(maps, nodes) for nodes in pieces(n)))
-    if not rest.exists():
-        predicted = read_array(prediction, whole=False)
-        write_rows(rest, (n,), np.float64, (y[nodes].astype(np.float64) - predicted[nodes] for nodes in pieces(n)))
+    if not is_marked(prediction):
+        values = (relation.values(maps, nodes) for nodes in pieces(n))
+        mark_array(prediction, write_rows(prediction, (n,), np.float64, values, safe=True))
+    if not is_marked(rest):
+        predicted = read_marked(prediction, whole=False)
+        values = (y[nodes].astype(np.float64) - predicted[nodes] for nodes in pieces(n))
+        mark_array(rest, write_rows(rest, (n,), np.float64, values, safe=True))
     one = replace(run, folder=folder, signal=rest, guides=(), prediction=prediction if name == "linear" else None)
     return _expert(one, name, runner, parts, n, relation)
 

@@ -9,7 +9,7 @@ import numpy as np
 from hushgraph.core import block_dots, block_products, block_sum, sum_of_rows
 from hushgraph.distributed.ghosts import Part
 from hushgraph.distributed.let_tasks import filters
-from hushgraph.distributed.store import read_array
+from hushgraph.distributed.store import read_array, read_marked
 from hushgraph.distributed.wavelet_tasks import Run
 from hushgraph.estimators import SMOOTHERS, TIMES, filtered, looks_of, regression_gain
 from hushgraph.wavelets import ChebyshevFrame
@@ -33,7 +33,7 @@ def surroundings(run: Run, part: int) -> dict[str, Any]:
     assert run.prediction is not None
     zone = Part(run.work, part)
     frame, owned = run.frame(zone), zone.owned
-    p = read_array(run.prediction, whole=False)[zone.nodes]
+    p = read_marked(run.prediction, whole=False)[zone.nodes]
     u = p[owned] - np.stack([_smoothed(frame, one, p)[owned] for one in _heat(run, frame)])
     out.save("above", u)
     return out.mark_done({"squares": [float(block_sum(row * row)) for row in u]})
@@ -117,6 +117,6 @@ def _signals(part: int, experts: list[Run]) -> np.ndarray:
     for expert in experts:
         signal = expert.output(part, "finish").load("signal")
         if (prediction := expert.folder / "prediction.npy").exists():
-            signal = read_array(prediction, whole=False)[expert.owned(part)] + signal
+            signal = read_marked(prediction, whole=False)[expert.owned(part)] + signal
         signals.append(signal)
     return np.stack(signals)

@@ -15,7 +15,7 @@ from hushgraph.distributed.ghosts import Part
 from hushgraph.distributed.noise_levels import fit_scales
 from hushgraph.distributed.runner import Facts, Runner
 from hushgraph.distributed.signals import signal_offset
-from hushgraph.distributed.store import sum_arrays, write_array
+from hushgraph.distributed.store import mark_array, sum_arrays, write_array
 from hushgraph.distributed.wavelet_tasks import Run
 from hushgraph.estimators import (
     FIRST_ALONE,
@@ -121,7 +121,8 @@ def run_let(run: Run, runner: Runner, parts: int, n: int, noise_total: float) ->
     offset, outputs = signal_offset(run.signal), [run.output(part, "transform") for part in range(parts)]
     transformed = runner.run_parts("transform", let_tasks.transform_filters, parts, run, offset)
     groups = sum_arrays(outputs, "groups")
-    write_array(run.folder / "means.npy", groups / np.maximum(groups[0], 1))
+    means = run.folder / "means.npy"
+    mark_array(means, write_array(means, groups / np.maximum(groups[0], 1), safe=True))
     runner.run_parts("scales", wavelet_tasks.scales, parts, run, *fit_scales(run, runner, parts))
     gate = _gate_facts(run, runner, parts, math.fsum(part["pilot"] for part in transformed) / n, n, offset)
     if run.prediction is not None:

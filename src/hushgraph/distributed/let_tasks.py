@@ -15,7 +15,7 @@ import numpy as np
 from hushgraph.core import _loops, block_dots, block_products_of, block_sum, sum_of_rows
 from hushgraph.distributed.components import component_groups
 from hushgraph.distributed.ghosts import Part
-from hushgraph.distributed.store import Output, read_array, read_manifest
+from hushgraph.distributed.store import Output, read_manifest, read_marked
 from hushgraph.distributed.wavelet_tasks import Run
 from hushgraph.estimators import (
     GATE_THRESHOLDS,
@@ -115,7 +115,7 @@ def gate_sums(run: Run, part: int, mean: float, offset: float) -> dict[str, Any]
     stretch = block_dots(smooth, np.broadcast_to(z, smooth.shape))
     spread = float(block_dots(z[None], z[None])[0])
     if run.has_filter:
-        nodes, groups, means = run.owned(part), component_groups(run.work, part), read_array(run.folder / "means.npy")
+        nodes, groups, means = run.owned(part), component_groups(run.work, part), read_marked(run.folder / "means.npy")
         rows = [run.rest(nodes, offset), *run.probes(nodes, n_mean_probes(run))]
         centred = (row - mean_of_groups[groups] for row, mean_of_groups in zip(rows, means[2:], strict=True))
         out.save_rows("rest", (len(rows), len(nodes)), np.float64, centred)
@@ -162,7 +162,7 @@ def columns_of(run: Run, part: int, offset: float, constant: list[int]) -> dict[
     """Return the columns of all groups at owned nodes, mapped where they are files."""
     files, candidates = run.output(part, "transform"), run.output(part, "columns")
     columns = {
-        "constant": _constants(run, part, read_array(run.folder / "means.npy")[2], constant),
+        "constant": _constants(run, part, read_marked(run.folder / "means.npy")[2], constant),
         "heat_bands": files.load("heat", whole=False),
         "bands": files.load("psi", whole=False),
         "spikes": candidates.load("spikes", whole=False),
@@ -294,7 +294,7 @@ def _derivatives(
     zone.forget()
     part, owned = zone.part, zone.owned
     groups, column, files = component_groups(run.work, part), np.array(constant), run.output(part, "transform")
-    means, eps = read_array(run.folder / "means.npy"), run.probes(zone.nodes[owned], run.kept_probes)
+    means, eps = read_marked(run.folder / "means.npy"), run.probes(zone.nodes[owned], run.kept_probes)
     n_scales = read_manifest(run.work)["n_scales"]
     rest, scale, _ = _standing_out(run, part, facts["offset"], n_scales)
     t = np.sqrt(run.variance) * np.array(SPIKE_THRESHOLDS)

@@ -356,6 +356,12 @@ class StoredPath:
         self._note(copy)
         return copy
 
+    def forget_copy(self) -> None:
+        """Remove the copy on this machine: the next look fetches the file again."""
+        with suppress(FileNotFoundError):
+            _cached_name(self.address, self.info()).unlink(missing_ok=True)
+        _recent.pop(self.address, None)
+
     def _note(self, copy: Path) -> None:
         """Note where the copy of this file is; the notes of the longest unused files are dropped."""
         _recent[self.address] = copy, time.monotonic()

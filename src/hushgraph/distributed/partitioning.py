@@ -6,15 +6,25 @@ with equal coordinates those with lower numbers come first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Literal, get_args
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from hushgraph._errors import InputError, Sentence
 from hushgraph._validation import choose
 from hushgraph.core import _loops
-from hushgraph.distributed.store import Place, pieces, write_rows
+from hushgraph.distributed.store import (
+    Place,
+    damaged_error,
+    has_hash,
+    is_marked,
+    mark_array,
+    read_json,
+    read_marked,
+    write_rows,
+)
 from hushgraph.graphs import Graph
 
 By = Literal["coordinates", "ordering", "rcm"]
@@ -24,9 +34,24 @@ SAMPLE = 2**20  # nodes whose coordinates decide the boxes
 WIDE = 65_536  # partitions that 16 bits can number
 
 
-def write_owners(path: Place, n: int, parts: int, owners_of: Owners) -> None:
-    """Write the partition of each node, piece by piece."""
-    write_rows(path, (n,), owner_dtype(parts), (owners_of(nodes) for nodes in pieces(n)), safe=True)
+def has_owners(root: Place) -> bool:
+    """Return whether the folder of a graph has the partition of each node."""
+    return is_marked(root / "owner.npy")
+
+
+def write_owners(root: Place, n: int, dtype: DTypeLike, owners: Iterable[np.ndarray]) -> None:
+    """Write the partition of each of n nodes into the folder of a graph; `owners` are its pieces, in order."""
+    mark_array(root / "owner.npy", write_rows(root / "owner.npy", (n,), dtype, owners, safe=True))
+
+
+def read_owners(root: Place, *, whole: bool = False) -> np.ndarray:
+    """Return the partition of each node, mapped unless `whole`; folders of earlier versions have its hash in their manifest alone."""
+    path = root / "owner.npy"
+    if not is_marked(path) and path.exists():
+        manifest = read_json(root / "manifest.json")
+        if manifest is not None and not has_hash(path, manifest.get("partition_hash", "")):
+            raise damaged_error(path)
+    return read_marked(path, whole=whole)
 
 
 def owner_dtype(parts: int) -> type[np.unsignedinteger]:

@@ -44,9 +44,9 @@ class Plan:
     tasks : int
         Number of tasks.
     cpu_seconds : float
-        CPU time of all processes.
+        CPU time of all processes, on the machine on which `benchmarks/scaling.py model` measured the costs; a faster processor takes less.
     seconds : float
-        Expected time to wait.
+        Expected time to wait, on the same machine.
     workers : int
         Number of processes that run tasks, on one core each.
     counted : str

@@ -17,7 +17,16 @@ from hushgraph.distributed.adjacency_rows import build_rows, sort_piece, write_p
 from hushgraph.distributed.cost_model import DISTRIBUTED, partitions_for, task_memory
 from hushgraph.distributed.ghost_estimate import refuse_small_worlds
 from hushgraph.distributed.ghosts import Part, ZoneSettings, grow_zone
-from hushgraph.distributed.partitioning import By, Owners, cut_for, sample_points, write_owners
+from hushgraph.distributed.partitioning import (
+    By,
+    Owners,
+    cut_for,
+    has_owners,
+    owner_dtype,
+    read_owners,
+    sample_points,
+    write_owners,
+)
 from hushgraph.distributed.runner import Runner
 from hushgraph.distributed.sources import Coords, FileSource, GraphSource, Source, open_source
 from hushgraph.distributed.spectrum import spectrum_of
@@ -25,14 +34,14 @@ from hushgraph.distributed.store import (
     VERSION,
     Output,
     Place,
+    checked_manifest,
     file_hash,
     folder_lock,
     is_draft,
     is_lock,
     part_folder,
-    read_array,
+    pieces,
     read_json,
-    read_manifest,
     remove_drafts,
     remove_tree,
     work_folder,
@@ -230,7 +239,7 @@ def _folders(job: _Job) -> list[Place]:
 
 def read_prepared(workdir: str | Place) -> Prepared:
     """Return the facts of a prepared folder."""
-    work, manifest = work_folder(workdir), read_manifest(workdir)
+    work, manifest = work_folder(workdir), checked_manifest(workdir)
     names = ("n", "n_edges", "partitions", "growth", "n_scales", "lambda_max", "lambda_upper", "lambda_max_from", "timings")
     return Prepared(folder=work, notes=tuple(manifest["notes"]), **{name: manifest[name] for name in names})
 
@@ -324,8 +333,9 @@ class _Job:
         for other in others:
             if other != self.root:  # of a preparation that was refused
                 remove_tree(other)
-        if not (self.root / "owner.npy").exists():
-            write_owners(self.root / "owner.npy", self.source.n, self.parts, self.owners)
+        if not has_owners(self.root):
+            owners = (self.owners(nodes) for nodes in pieces(self.source.n))
+            write_owners(self.root, self.source.n, owner_dtype(self.parts), owners)
         (self.work / REFUSED).unlink(missing_ok=True)
 
 
@@ -350,7 +360,7 @@ def _differences(work: Place, stated: dict[str, Any]) -> list[str] | None:
 
 def _rows_of_graph(job: _Job, source: GraphSource) -> list[dict[str, Any]]:
     """Write the rows of a graph in memory, and return the facts of each partition."""
-    owner, facts_of_parts = read_array(job.root / "owner.npy"), []
+    owner, facts_of_parts = read_owners(job.root, whole=True), []
     matrix = source.graph.adjacency
     for part in range(job.parts):
         out = Output(part_folder(job.root, part), "rows")
@@ -433,14 +443,14 @@ def write_frame(
     bands = (settings.base, settings.plateau, None, 0, settings.n_scales)
     first = Part(root, 0)  # the coefficients of the frame are the same on all partitions
     frame = frame_of(first, spectrum, scaling, settings.laplacian, settings.degree, settings.damping, bands)
-    write_array(root / "frame.npy", frame.coefficients, safe=True)
+    checksum = write_array(root / "frame.npy", frame.coefficients, safe=True)
     return {
         "n": n, "n_edges": entries // 2, "growth": sum(facts["rows"] for facts in zones) / n,
         "largest_zone": max(facts["rows"] for facts in zones), "n_scales": frame.n_scales,
         "lambda_max": scaling * spectrum.lambda_max, "lambda_upper": frame.lambda_upper, "unit": scaling,
         "lambda_max_from": spectrum.lambda_max_from, "lambda_upper_from": spectrum.lambda_upper_from,
         "unweighted": unweighted, "mean_degree": total / n or 1.0, "most_degree": zone.most_degree,
-        "linked": sum(row["linked"] for row in rows), "notes": notes,
+        "linked": sum(row["linked"] for row in rows), "frame_checksum": checksum, "notes": notes,
     }  # fmt: skip
 
 

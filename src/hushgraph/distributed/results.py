@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from hushgraph._errors import InputError, NoFileError, Sentence
-from hushgraph.distributed.addresses import open_file, parquet_module, pyarrow_module
+from hushgraph.distributed.addresses import open_file, parquet_module, pyarrow_module, reading_parquet
 from hushgraph.distributed.object_store import StoredPath, StoreError, file_system_of, is_local, patiently
-from hushgraph.distributed.store import Output, read_array, room_for
+from hushgraph.distributed.store import Output, room_for
+from hushgraph.distributed.stored_arrays import is_places
 from hushgraph.distributed.wavelet_tasks import Run
 
 RUN = b"hushgraph.run"  # key of the metadata of a part file: the run that wrote it
@@ -27,7 +28,7 @@ def write_part(run: Run, part: int, address: str, unchanged: bool) -> dict[str, 
         and is_written(run, part, address, finished["rows"])
     ):
         return finished
-    nodes = read_array(run.work / "parts" / f"{part:05d}" / "rows.nodes.npy")
+    nodes = run.owned(part)
     values = run.values(nodes)  # in the precision of the signal
     values = values if unchanged else run.output(part, "finish").load("signal").astype(values.dtype, copy=False)
     values = np.maximum(values, 0) if run.nonnegative else values
@@ -46,7 +47,7 @@ def write_part(run: Run, part: int, address: str, unchanged: bool) -> dict[str, 
     system.makedirs(path.rsplit("/", 1)[0], exist_ok=True)
     draft = path.rsplit("/", 1)[0] + f"/.part-{part:05d}.{os.urandom(4).hex()}.tmp"
     with room_for(path), system.open(draft, "wb") as file:
-        parquet_module().write_table(table, file)
+        parquet_module().write_table(table, file, write_page_checksum=True)
         with suppress(io.UnsupportedOperation, AttributeError):  # files in object stores are safe when they are closed
             number = file.fileno()
             file.flush()
@@ -63,7 +64,7 @@ def write_part(run: Run, part: int, address: str, unchanged: bool) -> dict[str, 
 def _upload(run: Run, table: Any, place: str, address: str) -> None:
     """Write a table to an object store: an object appears whole, or not at all."""
     buffer = io.BytesIO()
-    parquet_module().write_table(table, buffer)
+    parquet_module().write_table(table, buffer, write_page_checksum=True)
     system, path = file_system_of(place)
     patiently(lambda: _check_file_of_run(run, system, path, address, damaged_ok=True), place)
     StoredPath(place).write_bytes(buffer.getvalue())
@@ -80,11 +81,11 @@ def part_file(address: str, part: int) -> str:
 def is_written(run: Run, part: int, address: str, rows: int) -> bool:
     """Return whether the file of a partition exists, is whole and belongs to this run, as the metadata at its end says."""
     try:
-        with open_file(part_file(address, part)) as file:
+        with open_file(part_file(address, part)) as file, reading_parquet(part_file(address, part)):
             metadata = parquet_module().ParquetFile(file).metadata
     except StoreError:  # it may be there
         raise
-    except (OSError, ValueError):  # missing, or cut off
+    except (OSError, ValueError):  # missing, or damaged
         return False
     return metadata.num_rows == rows and (metadata.metadata or {}).get(RUN) == run.folder.name.encode()
 
@@ -115,7 +116,7 @@ def _check_one(run: Run, system: Any, path: str, address: str, names: set[str], 
 def _check_file_of_run(run: Run, system: Any, path: str, address: str, *, damaged_ok: bool) -> None:
     """Refuse a file whose metadata does not name this run; a damaged file of a partition will be written again."""
     try:
-        with system.open(path, "rb") as file:
+        with system.open(path, "rb") as file, reading_parquet(path):
             is_of_run = (parquet_module().ParquetFile(file).metadata.metadata or {}).get(RUN) == run.folder.name.encode()
     except FileNotFoundError:
         return
@@ -130,20 +131,39 @@ def _check_file_of_run(run: Run, system: Any, path: str, address: str, *, damage
         raise InputError(Sentence(msg, address, name))
 
 
+def _whole_part(file: Any, path: str) -> tuple[np.ndarray, np.ndarray, str]:
+    """Return the nodes and the values in an open part file, and the name of the run that wrote it."""
+    try:
+        with reading_parquet(path):
+            table = parquet_module().read_table(file, page_checksum_verification=True)
+            table.validate(full=True)
+            nodes, values = (
+                np.asarray(table.column(k)) for k in (0, 1)
+            )  # the name of a column is decoded here, and may be damaged
+    except InputError as error:
+        raise _damaged_part(path) from error
+    return nodes, values, (table.schema.metadata or {}).get(RUN, b"").decode(errors="replace")
+
+
+def _damaged_part(path: str) -> InputError:
+    return InputError(Sentence("{} is damaged; remove it and call {denoise()} again: it writes what is lost", path))
+
+
 def read_parts(address: str, parts: int, n: int, run: str) -> np.ndarray:
     """Return the signal in node order, from exactly the files of this run."""
     signal, rows = np.empty(0), 0
     for part in range(parts):
         try:
             with open_file(part_file(address, part)) as file:
-                table = parquet_module().read_table(file)
+                nodes, values, writer = _whole_part(file, part_file(address, part))
         except FileNotFoundError:
             msg = "{} is gone; call {denoise()} again: it writes what is lost"
             raise NoFileError(Sentence(msg, part_file(address, part))) from None
-        if (table.schema.metadata or {}).get(RUN) != run.encode():
+        if writer != run:
             msg = "{} must be a file of the run {}, and is of another; call {denoise()} again, with another output folder"
             raise InputError(Sentence(msg, part_file(address, part), run))
-        nodes, values = (np.asarray(table.column(k)) for k in (0, 1))
+        if not is_places(nodes, len(nodes), n) or values.dtype.kind != "f":  # files of earlier versions have no checksums
+            raise _damaged_part(part_file(address, part))
         signal = np.empty(n, values.dtype) if part == 0 else signal
         signal[nodes] = values
         rows += len(nodes)

@@ -10,9 +10,10 @@ import numpy as np
 from hushgraph.core import block_sum
 from hushgraph.distributed.adjacency_rows import write_part_rows
 from hushgraph.distributed.ghosts import RowFiles, grow_zone
+from hushgraph.distributed.partitioning import has_owners, read_owners, write_owners
 from hushgraph.distributed.preparing import most_ghosts_of, settings_of, write_frame, zone_settings
 from hushgraph.distributed.runner import Runner
-from hushgraph.distributed.store import Output, Place, part_folder, read_array, read_json, read_manifest, write_array, write_json
+from hushgraph.distributed.store import Output, Place, part_folder, read_json, read_manifest, read_marked, write_json
 from hushgraph.estimators import edge_factors
 
 STAGES = {"jumps": 0.5, "rows": 1.0, "zones": 12.0}  # rough shares of the time
@@ -39,7 +40,7 @@ def reweigh_rows(work: Place, part: int, folder: Place, prediction: Place, mean:
 
 def _squares(work: Place, part: int, prediction: Place) -> np.ndarray:
     """Return the squared difference of the prediction along each entry of the rows of a partition."""
-    rows, values = RowFiles(work).rows(part), read_array(prediction, whole=False)
+    rows, values = RowFiles(work).rows(part), read_marked(prediction, whole=False)
     return (np.repeat(values[rows.nodes], np.diff(rows.starts)) - values[rows.columns]) ** 2
 
 
@@ -47,8 +48,9 @@ def reweighted(work: Place, runner: Runner, folder: Place, prediction: Place) ->
     """Write the reweighted graph into a folder and return the folder; `prediction` is a file with a value for each node."""
     facts = read_manifest(work)
     parts, n = facts["partitions"], facts["n"]
-    if not (folder / "owner.npy").exists():
-        write_array(folder / "owner.npy", read_array(work / "owner.npy"))
+    if not has_owners(folder):
+        owner = read_owners(work)
+        write_owners(folder, n, owner.dtype, [owner])
     jumps = runner.run_parts("jumps", sum_jumps, parts, work, folder, prediction)
     count = sum(part["count"] for part in jumps)
     mean = math.fsum(part["square"] for part in jumps) / count if count else 0.0
@@ -56,6 +58,6 @@ def reweighted(work: Place, runner: Runner, folder: Place, prediction: Place) ->
     settings = settings_of(facts, lambda_max=None)
     zone = zone_settings(rows, settings, most_ghosts_of(parts, facts["most_ghosts"]))
     zones = runner.run_parts("zones", grow_zone, parts, folder, zone)
-    if read_json(folder / "manifest.json") is None:
+    if read_json(folder / "manifest.json") is None or not (folder / "frame.npy").exists():
         write_json(folder / "manifest.json", {**facts, **write_frame(folder, n, settings, rows, zones, zone)})
     return folder

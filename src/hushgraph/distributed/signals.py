@@ -26,9 +26,11 @@ from hushgraph.distributed.addresses import (
     no_values_error,
     open_file,
     open_parquet,
+    reading_parquet,
 )
 from hushgraph.distributed.object_store import StoredPath, cache_folder
-from hushgraph.distributed.store import Place, pieces, read_array, room_for
+from hushgraph.distributed.store import Place, pieces, read_array, read_marked, room_for
+from hushgraph.files import read_array_header
 from hushgraph.graphs import Noisy, in_node_order, is_labelled
 
 OLD = 86_400  # seconds after which a draft of a signal belongs to nobody
@@ -114,17 +116,35 @@ def _checked(mapped: Any, rows: int, n: int, name: str) -> str:
     if rows > n:
         msg = f"{name} must have one value for each of the {n} nodes; it has {rows}: some nodes are given more than once; keep one row of each"
         raise InputError(msg)
-    digest, absent = hashlib.sha256(), n if mapped is None else 0
+    digest, absent = "", n if mapped is None else 0
     if mapped is not None:
-        digest.update(mapped.dtype.str.encode())
-        for nodes in pieces(n):
-            absent += int(np.isnan(mapped[nodes]).sum())
-            digest.update(mapped[nodes].tobytes())
+        absent = sum(int(np.isnan(mapped[nodes]).sum()) for nodes in pieces(n))
+        digest = _digest_of(mapped)
         mapped.flush()
     if absent:
         msg = f"{name} must have a value for each of the {n} nodes; {absent} have none or NaN; fill them first, and see that no node is given more than once"
         raise InputError(msg)
+    return digest
+
+
+def _digest_of(values: np.ndarray) -> str:
+    digest = hashlib.sha256(values.dtype.str.encode())
+    for nodes in pieces(len(values)):
+        digest.update(values[nodes].tobytes())
     return digest.hexdigest()[:32]
+
+
+def check_stored_signal(path: Place) -> None:
+    """Refuse a stored signal that is not the one of its name."""
+    if isinstance(path, StoredPath) and not _is_whole(path):
+        path.forget_copy()  # perhaps only the copy on this machine is damaged
+    if not _is_whole(path):
+        msg = "{} is damaged: it does not hold what was written there; remove it, and call {denoise()} with the signal again"
+        raise InputError(Sentence(msg, path))
+
+
+def _is_whole(path: Place) -> bool:
+    return f"{_digest_of(read_array(path, whole=False))}.npy" == path.name
 
 
 def signal_offset(path: Place) -> float:
@@ -134,7 +154,7 @@ def signal_offset(path: Place) -> float:
 
 def mean_and_variance(path: Place) -> tuple[float, float]:
     """Return mean and variance of the values of a file, from sums over pieces of the file."""
-    mapped = read_array(path, whole=False)
+    mapped = read_marked(path, whole=False)
     n = len(mapped)
     mean = math.fsum(float(mapped[nodes].sum(dtype=np.float64)) for nodes in pieces(n)) / n
     variance = math.fsum(float(((mapped[nodes] - mean) ** 2).sum(dtype=np.float64)) for nodes in pieces(n)) / n
@@ -172,10 +192,17 @@ def values_in(source: Any, n: int, name: str) -> Iterator[tuple[slice | np.ndarr
                     msg = f"all files of {name} must have a column of nodes, or none; {path} differs from those before it; write them alike"
                     raise InputError(msg)
                 numbered = node is not None
-                for batch in table.iter_batches(batch_size=AT_ONCE, columns=[value] if node is None else [node, value]):
+                batches = table.iter_batches(batch_size=AT_ONCE, columns=[value] if node is None else [node, value])
+                while (batch := _next_of(batches, path)) is not None:
                     where = slice(place, place + len(batch)) if node is None else _nodes_in(batch.column(node), node, path)
                     place += len(batch)
                     yield where, as_numpy(batch.column(value))
+
+
+def _next_of(batches: Any, path: str) -> Any:
+    """Return the next rows of a parquet file, or None after the last."""
+    with reading_parquet(path, VALUES):
+        return next(batches, None)
 
 
 def _value_columns(schema: Any, path: str, name: str) -> tuple[str | None, str]:
@@ -233,15 +260,9 @@ def _read_values(file: BinaryIO, path: str, dtype: np.dtype, count: int) -> np.n
 
 def _read_header(file: BinaryIO, path: str) -> tuple[tuple[int, ...], np.dtype]:
     """Return the shape and the type of the values that follow in a .npy file."""
-    try:
-        version = np.lib.format.read_magic(file)
-        read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-        shape, _, dtype = read(file)
-    except (ValueError, EOFError) as error:
-        raise _no_array_error(path) from error
-    if dtype.hasobject:
+    if (header := read_array_header(file)) is None:
         raise _no_array_error(path)
-    return shape, dtype
+    return header.shape, header.dtype
 
 
 def _no_array_error(path: str) -> ValueError:

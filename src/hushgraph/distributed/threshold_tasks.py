@@ -14,7 +14,7 @@ import numpy as np
 
 from hushgraph.core import _loops
 from hushgraph.distributed.runner import Runner
-from hushgraph.distributed.store import part_folder, read_array, sum_arrays, write_array
+from hushgraph.distributed.store import mark_array, read_marked, sum_arrays, write_array
 from hushgraph.distributed.wavelet_tasks import Run
 from hushgraph.wavelets import BINS, FINER, TINY, WORDS, raised_thresholds
 
@@ -38,7 +38,7 @@ def count_finer(run: Run, part: int, scales: Scales, cut: list[bool]) -> dict[st
     out = run.output(part, "finer")
     if (finished := out.read_facts()) is not None:
         return finished
-    slots, sums = read_array(run.folder / "slots.npy"), []
+    slots, sums = read_marked(run.folder / "slots.npy"), []
     for j, z, x, g in _rows(run, part, scales):
         finer = np.zeros((slots[j].max() + 1 if cut[j] else 0, FINER, WORDS), np.int64)
         if cut[j]:
@@ -53,8 +53,8 @@ def pick_values(run: Run, part: int, scales: Scales) -> dict[str, Any]:
     out = run.output(part, "pick")
     if (finished := out.read_facts()) is not None:
         return finished
-    slots, cells = read_array(run.folder / "slots.npy"), read_array(run.folder / "cells.npy")
-    nodes, values, counts, first = read_array(part_folder(run.work, part) / "rows.nodes.npy"), [], [0] * len(scales), 0
+    slots, cells = read_marked(run.folder / "slots.npy"), read_marked(run.folder / "cells.npy")
+    nodes, values, counts, first = run.owned(part), [], [0] * len(scales), 0
     for j, z, x, g in _rows(run, part, scales):
         last = first + slots[j].max() + 1
         places = _loops.places_in_bins(z, scales[j][0], slots[j])
@@ -92,7 +92,7 @@ def search_thresholds(run: Run, runner: Runner, parts: int, extremes: list[list[
     slots = np.full((len(top), BINS), -1)
     for j in _searched(scales):
         slots[j], *open_bins[j] = _loops.open_bins(sums[j], scales[j][0], scales[j][1], variance, run.exponent)
-    write_array(run.folder / "slots.npy", slots)
+    mark_array(run.folder / "slots.npy", write_array(run.folder / "slots.npy", slots, safe=True))
     cells = _open_cells(run, runner, parts, scales, open_bins, variance)
     counts = [picked["counts"] for picked in runner.run("pick", pick_values, [(run, part, scales) for part in range(parts)])]
     t = np.where(top == 0, TINY, 0.0)
@@ -125,7 +125,7 @@ def _open_cells(
             sums[:], first = finer[first : first + len(bins)], first + len(bins)
         cells[j], cell_of = _loops.open_cells(bins, inside, sums, scales[j][0], scales[j][1], variance, run.exponent)
         numbers.append(cell_of)
-    write_array(run.folder / "cells.npy", np.concatenate(numbers))
+    mark_array(run.folder / "cells.npy", write_array(run.folder / "cells.npy", np.concatenate(numbers), safe=True))
     return cells
 
 

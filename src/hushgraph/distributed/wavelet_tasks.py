@@ -16,7 +16,8 @@ import numpy as np
 from hushgraph.core import _loops, block_sum, shifted
 from hushgraph.distributed.cost_model import COMBINED, DistributedMethod
 from hushgraph.distributed.ghosts import Part
-from hushgraph.distributed.store import Output, Place, part_folder, pieces, read_array, read_manifest
+from hushgraph.distributed.store import Output, Place, damaged_error, part_folder, pieces, read_array, read_manifest, read_marked
+from hushgraph.distributed.stored_arrays import is_floats, load_nodes
 from hushgraph.estimators import RISK_PROBES, mean_direction
 from hushgraph.wavelets import (
     Bands,
@@ -172,14 +173,17 @@ class Run:
         """Return the frame of the whole graph, on a partition."""
         facts = read_manifest(self.work)
         bands = Bands(facts["n_scales"], facts["base"], facts["plateau"], None, 0)
-        coefficients = read_array(self.work / "frame.npy")
+        path = self.work / "frame.npy"
+        coefficients = read_array(path, checksum=lambda: facts.get("frame_checksum"))
+        if not is_floats(coefficients, (facts["n_scales"], facts["degree"] + 1)):
+            raise damaged_error(path)
         return ChebyshevFrame(
             part, facts["laplacian"], bands, facts["unit"], facts["lambda_upper"], facts["degree"], facts["damping"], coefficients
         )  # fmt: skip
 
     def values(self, nodes: np.ndarray) -> np.ndarray:
         """Return the signal at these nodes."""
-        return read_array(self.signal, whole=False)[nodes]
+        return read_marked(self.signal, whole=False)[nodes]
 
     def rest(self, nodes: np.ndarray, offset: float) -> np.ndarray:
         """Return the signal at these nodes in double precision, less the offset that its candidates do not have."""
@@ -187,7 +191,7 @@ class Run:
 
     def owned(self, part: int) -> np.ndarray:
         """Return the nodes of a partition, ascending."""
-        return Output(part_folder(self.work, part), "rows").load("nodes")
+        return load_nodes(Output(part_folder(self.work, part), "rows"), "nodes", "nodes", read_manifest(self.work)["n"])
 
     def guide_file(self, guide: StoredGuide) -> Place:
         """Return the file of a guide: it is beside the signal."""
@@ -216,7 +220,7 @@ class Run:
     def weights(self, part: int) -> StoredWeights:
         """Return the weights of SURE at owned nodes: squared transforms of a probe, or their mean over probes."""
         out = self.output(part, "transform")
-        is_mean = out.path("weights").exists()
+        is_mean = out.has("weights")
         return StoredWeights(out.load("weights" if is_mean else "probes", whole=False), not is_mean)
 
 

@@ -8,6 +8,7 @@ hold no data, are served without the token. An answer to a request without the t
 from __future__ import annotations
 
 import asyncio
+import re
 import secrets
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
@@ -56,8 +57,7 @@ def refusal(
         return 405, "Only GET and POST are answered."
     if path.startswith(_API) and not secrets.compare_digest(named.get(TOKEN_HEADER, "").encode(), token.encode()):
         return 401, "The token is missing or not the one of this run; open the address that the program printed."
-    length = named.get("content-length", "0")
-    if not length.isdigit() or int(length) > MAX_BODY_BYTES:
+    if _body_length(named) is None:
         return 413, f"A request may have {MAX_BODY_BYTES} bytes at most."
     return None
 
@@ -104,10 +104,15 @@ class Guard:
             await _answer(send_with_headers, *refused)
 
 
+def _body_length(headers: Mapping[str, str]) -> int | None:
+    """Return the number of bytes that a request announces; None if it is none, or too many."""
+    length = headers.get("content-length", "0")
+    return int(length) if re.fullmatch("[0-9]{1,5}", length) and int(length) <= MAX_BODY_BYTES else None
+
+
 async def _read_body(receive: Callable[..., Any], headers: Iterable[tuple[str, str]]) -> None:
     """Read the body of a refused request if it is short and comes at once: closing a connection with unread bytes may destroy the answer."""
-    length = next((value for name, value in headers if name.lower() == "content-length"), "0")
-    if not length.isdigit() or not 0 < int(length) <= MAX_BODY_BYTES:
+    if not _body_length({name.lower(): value for name, value in headers}):
         return
     with suppress(TimeoutError):
         async with asyncio.timeout(BODY_SECONDS):

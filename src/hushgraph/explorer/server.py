@@ -57,7 +57,7 @@ def web_server() -> Any:
     return extra("uvicorn", name="app", purpose="the explorer")
 
 
-@renamed(name="title")
+@renamed(removed_in="0.3", name="title")
 def serve(
     *,
     graph: Graph | None = None,

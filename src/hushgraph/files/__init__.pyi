@@ -9,8 +9,15 @@ from .graphs import (
     read_graph as read_graph,
     write_graph as write_graph,
 )
+from .npy import (
+    ArrayHeader as ArrayHeader,
+    array_of as array_of,
+    read_array_header as read_array_header,
+)
+from .npz import read_arrays as read_arrays
 from .parquet import (
     end_columns as end_columns,
+    parquet_faults as parquet_faults,
 )
 from .regions import (
     check_region_file as check_region_file,

@@ -141,7 +141,7 @@ def _ends(fields: list[str]) -> tuple[int, int] | None:
 def _starts_with_integers(line: str, fields: list[str] | None, ends: tuple[int, int], delimiter: str | None) -> bool:
     if fields is None or max(ends) >= len(fields):
         return False
-    ids = [fields[end].strip() for end in ends]
+    ids = [fields[end].strip(" \t") for end in ends]
     if delimiter is None:
         return all(re.fullmatch(r"[+-]?[0-9]{1,19}", field, re.ASCII) for field in ids)
     bare = all(f'"{field}"' not in line for field in ids)
@@ -245,7 +245,7 @@ def _read_row_by_row(path: Path, layout: Layout, delimiter: str) -> EdgeTable:
             msg = f"{where} has {len(row)} fields where {form.n_fields} are expected; the file is truncated or garbled"
             raise InputError(msg)
         ends = row[form.source], row[form.target]
-        if layout.integers and not all(is_integer(end.strip()) or (end == "" and i) for i, end in enumerate(ends)):
+        if layout.integers and not all(is_integer(end.strip(" \t")) or (end == "" and i) for i, end in enumerate(ends)):
             msg = f"{where} must be two integer node ids, as on the lines before; got {shown(ends)}; put ids that are text into quotation marks"
             raise InputError(msg)
         if not ends[0]:

@@ -181,7 +181,9 @@ def read_xml(
     except expat.ExpatError as error:
         reason = expat.ErrorString(error.code)
         fault = f"line {error.lineno} of {path} is no XML ({reason}): it is empty, truncated or garbled; copy or download it again"
-    except (*CUT_SHORT, LookupError):  # no such encoding
+    except InputError:
+        raise
+    except (*CUT_SHORT, LookupError, ValueError):  # no such encoding, or one with several bytes for a character
         fault = f"{path} cannot be read after line {reader.parser.CurrentLineNumber}: it is truncated, not text, or not gzip"
     if not fault and reader.root != "graphml":
         fault = f"{path} must be GraphML; its outermost element is {shown(reader.root)}"
@@ -254,7 +256,7 @@ def _around(header: bytes, tail: bytes, reader: _GraphML) -> _GraphML:
         raise _NotPlainError
     try:
         reader.parser.Parse(header + tail, True)
-    except (_RefusedError, expat.ExpatError, LookupError):
+    except (_RefusedError, expat.ExpatError, LookupError, ValueError):
         reader.root = None
     if reader.root != "graphml" or reader.found.order or reader.found.edges or (reader.encoding or "utf-8").lower() != "utf-8":
         raise _NotPlainError

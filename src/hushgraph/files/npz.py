@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import ast
 import io
-import operator
 import zipfile
 import zlib
 from pathlib import Path
@@ -16,6 +14,7 @@ from scipy import sparse
 from hushgraph._errors import InputError
 from hushgraph._validation import shown
 from hushgraph.files.formats import ColumnChoice
+from hushgraph.files.npy import array_of
 from hushgraph.files.text import MOST_UNPACKED, UNPACKED_FREELY, all_bytes
 from hushgraph.graphs import MAX_NODES, Curves, EdgeTable, NodeNames, Outlines, affinities, column_of, label_kind
 
@@ -24,8 +23,8 @@ _CURVES = "curve_points", "curve_starts", "curve_edges"
 _OUTLINES = "outline_corners", "outline_starts", "outline_nodes"
 _NAMES = "name_texts", "name_codes"
 _BARE_NODES, _NODES_PER_EDGE = 1_000_000, 100
-NO_ARRAY = (OSError, ValueError, EOFError, LookupError, TypeError, AttributeError, RuntimeError, OverflowError, MemoryError,
-            SyntaxError, zlib.error, zipfile.BadZipFile)  # fmt: skip  # what unpacking damaged arrays raises
+_UNPACKING_FAULTS = (OSError, ValueError, EOFError, LookupError, TypeError, AttributeError, RuntimeError, OverflowError, MemoryError,
+                     zlib.error, zipfile.BadZipFile)  # fmt: skip
 
 
 Shape = TypeVar("Shape", Outlines, Curves)
@@ -36,7 +35,7 @@ Shape = TypeVar("Shape", Outlines, Curves)
 
 def read_npz(path: Path, *, weight: ColumnChoice, distance: ColumnChoice) -> EdgeTable:
     """Return the edges of an .npz file that `write_graph` or scipy.sparse.save_npz wrote."""
-    arrays = _arrays(path)
+    arrays = read_arrays(path)
     if {"edges", "n"} <= arrays.keys():
         return _our_table(path, arrays, weight, distance)
     if {"format", "shape", "data"} <= arrays.keys():
@@ -45,7 +44,8 @@ def read_npz(path: Path, *, weight: ColumnChoice, distance: ColumnChoice) -> Edg
     raise InputError(msg)
 
 
-def _arrays(path: Path) -> dict[str, np.ndarray]:
+def read_arrays(path: Path) -> dict[str, np.ndarray]:
+    """Return the arrays of an .npz file by name, read-only; an InputError if the file is damaged."""
     content = all_bytes(path) if path.name.lower().endswith(".gz") else path.open("rb")
     arrays, fault = {}, ""
     with content:
@@ -57,29 +57,11 @@ def _arrays(path: Path) -> dict[str, np.ndarray]:
                     fault = f"{path} unpacks to more than {MOST_UNPACKED} times its size, which no graph does"
                 else:
                     arrays = {member.filename[:-4]: array_of(packed.read(member)) for member in members}
-        except NO_ARRAY:
+        except _UNPACKING_FAULTS:
             fault = f"{path} cannot be read: it is truncated, damaged or no .npz file; copy or download it again"
     if fault:
         raise InputError(fault)
     return arrays
-
-
-def array_of(content: bytes) -> np.ndarray:
-    """Return the array of an .npy file; a shape that does not fit the bytes, and any other fault, is one of NO_ARRAY."""
-    version = content[6:8]
-    if not content.startswith(b"\x93NUMPY") or version not in (b"\x01\x00", b"\x02\x00", b"\x03\x00"):
-        raise ValueError
-    start = 10 if version == b"\x01\x00" else 12
-    end = start + int.from_bytes(content[8:start], "little")
-    if end > min(len(content), 10_000):
-        raise ValueError
-    header = ast.literal_eval(content[start:end].decode())
-    dtype, shape = np.lib.format.descr_to_dtype(header["descr"]), tuple(map(operator.index, header["shape"]))
-    count = int(np.prod(shape, dtype=object))
-    if dtype.hasobject or dtype.itemsize == 0 or min(shape, default=0) < 0 or count * dtype.itemsize != len(content) - end:
-        raise ValueError
-    values = np.frombuffer(content, dtype=dtype, count=count, offset=end)
-    return values.reshape(shape, order="F" if header["fortran_order"] else "C")
 
 
 def _our_table(path: Path, arrays: dict[str, np.ndarray], weight: ColumnChoice, distance: ColumnChoice) -> EdgeTable:

@@ -33,7 +33,7 @@ def parquet_columns(path: Path) -> tuple[list[str], list[str]]:
     try:
         with arrow("pyarrow.parquet").ParquetFile(_source(path)) as file:
             names, said = list(file.schema_arrow.names), (file.schema_arrow.metadata or {}).get(b"pandas", b"")
-    except _faults():
+    except parquet_faults():
         names = None
     if names is None:
         raise InputError(_damaged(path))
@@ -51,7 +51,7 @@ def read_columns(path: Path, choose_columns: Callable[[list[str]], list[str]]) -
             table = file.read(columns=wanted)
             table.validate(full=True)
             columns = {name: table.column(name).combine_chunks() for name in wanted}
-    except _faults():
+    except parquet_faults():
         table = None
     if table is None:
         raise InputError(_damaged(path))
@@ -62,7 +62,7 @@ def _source(path: Path) -> io.BytesIO | Path:
     return all_bytes(path) if path.name.lower().endswith(".gz") else path
 
 
-def _faults() -> tuple[type[Exception], ...]:
+def parquet_faults() -> tuple[type[Exception], ...]:
     """Return the errors that reading a damaged parquet file raises."""
     return (arrow("pyarrow").ArrowException, OSError, EOFError, IndexError, MemoryError, OverflowError, UnicodeDecodeError)
 

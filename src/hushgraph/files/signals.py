@@ -19,7 +19,7 @@ from hushgraph._validation import columns_in_words, first_of, is_number, shown
 from hushgraph.files.edge_list import quoted, write_lines
 from hushgraph.files.features import FEATURE_ENDINGS, write_features
 from hushgraph.files.formats import DELIMITERS, SIGNAL_ENDINGS, format_of
-from hushgraph.files.npz import NO_ARRAY, array_of
+from hushgraph.files.npy import array_of
 from hushgraph.files.parquet import arrow
 from hushgraph.files.tables import PANDAS_INDEX, WHOLE, Table, label_of, parquet_table, text_table
 from hushgraph.files.text import all_bytes, existing_file
@@ -251,7 +251,7 @@ def signal_format(path: str | Path, *, writing: bool = False) -> str:
 
 def _read_npy(path: Path, n: int) -> np.ndarray:
     content, values = all_bytes(path).getvalue(), None
-    with suppress(*NO_ARRAY):
+    with suppress(ValueError):
         values = array_of(content)
     if values is None or values.dtype.kind not in "fiub":
         msg = f"{path} must be a whole .npy file of real numbers; it is truncated or something else"

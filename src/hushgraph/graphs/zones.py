@@ -27,7 +27,7 @@ from hushgraph.graphs.polygons import Polygons, polygons_of
 
 TOLERANCE = 1e-3  # of the size of the smaller zone
 _LEAST_BORDER = 3  # tolerances; a shorter common border is a corner
-_MOST_PRODUCTS = 1 << 20  # entries of a matrix of sides of two zones
+_RUN = 64  # sides, or corners, that follow each other and are compared with the sides near them at a time
 
 
 def zones_table(zones: Any, *, label: str | None, crs: str | None, tolerance: float, where: str = "the GeoJSON") -> EdgeTable:
@@ -122,12 +122,11 @@ def _check_holes(name: Any, outer: np.ndarray, given: list[np.ndarray], crs: str
         corners, holes = whole_ring(corners), [whole_ring(hole) for hole in holes]
         holes = [hole + [360 * np.round((corners[:, 0].mean() - hole[:, 0].mean()) / 360), 0] for hole in holes]
     ring = _Part(0, corners, np.roll(corners, -1, axis=0), corners.min(axis=0), corners.max(axis=0))
-    near, chunk = (TOLERANCE * np.ptp(corners, axis=0).max()) ** 2, max(_MOST_PRODUCTS // len(corners), 1)
+    near = TOLERANCE * np.ptp(corners, axis=0).max()
     for hole in holes:
-        for start in range(0, len(hole), chunk):
-            some = hole[start : start + chunk]
-            outside = some[~_are_in(some, ring)]
-            if len(outside) and (_squared_distances(outside, ring) > near).any():
+        for start in range(0, len(hole), _RUN):
+            some = hole[start : start + _RUN]
+            if _are_far(some[~_are_in(some, ring)], ring, near).any():
                 msg = f"zone {shown(name)} has a hole that reaches out of the ring around it; mend the polygon"
                 raise InputError(msg)
     if sum(abs(signed_area(hole)) for hole in holes) >= abs(signed_area(corners)):
@@ -218,20 +217,27 @@ def _close_boxes(parts: list[_Part], margins: np.ndarray) -> Iterator[tuple[int,
             yield int(order[k]), int(order[other])
 
 
-def _near_box(part: _Part, other: _Part, margin: float) -> np.ndarray:
-    """Return which sides of a part may be close to another part."""
-    low, high = np.minimum(part.begins, part.ends), np.maximum(part.begins, part.ends)
-    return np.flatnonzero(((high >= other.low - margin) & (low <= other.high + margin)).all(axis=1))
+def _near_box(part: _Part, low: np.ndarray, high: np.ndarray, margin: float) -> np.ndarray:
+    """Return which sides of a part may be within a margin of the box from `low` to `high`."""
+    lowest, highest = np.minimum(part.begins, part.ends), np.maximum(part.begins, part.ends)
+    return np.flatnonzero(((highest >= low - margin) & (lowest <= high + margin)).all(axis=1))
+
+
+def _close_sides(part: _Part, other: _Part, near: float) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield runs of sides of a part that may be close to another part, each with the sides of the other part that may be close to the run."""
+    rows = _near_box(part, other.low, other.high, near)
+    for start in range(0, len(rows), _RUN):
+        some = rows[start : start + _RUN]
+        ends = np.concatenate([part.begins[some], part.ends[some]])
+        yield some, _near_box(other, ends.min(axis=0), ends.max(axis=0), near)
 
 
 def _common_length(first: _Part, second: _Part, near: float) -> float:
     """Return the length of the sides of one part that lie within `near` of sides of the other, along which they run."""
-    rows, columns = _near_box(first, second, near), _near_box(second, first, near)
-    total, chunk = 0.0, max(_MOST_PRODUCTS // max(len(columns), 1), 1)
-    for start in range(0, len(rows), chunk):
-        some = rows[start : start + chunk]
-        total += _overlaps(first.begins[some], first.ends[some], second.begins[columns], second.ends[columns], near).sum()
-    return float(total)
+    return sum(
+        float(_overlaps(first.begins[some], first.ends[some], second.begins[others], second.ends[others], near).sum())
+        for some, others in _close_sides(first, second, near)
+    )
 
 
 def _overlaps(begins: np.ndarray, ends: np.ndarray, others: np.ndarray, other_ends: np.ndarray, near: float) -> np.ndarray:
@@ -262,22 +268,14 @@ def _reaches_into(part: _Part, inner: np.ndarray, other: _Part, near: float) -> 
     """
     places = np.concatenate([inner[None], part.begins, (part.begins + part.ends) / 2, *_middles_of_pieces(part, other, near)])
     places = places[((places > other.low + near) & (places < other.high - near)).all(axis=1)]
-    chunk = max(_MOST_PRODUCTS // len(other.begins), 1)
-    for start in range(0, len(places), chunk):
-        some = places[start : start + chunk]
-        inside = some[_are_in(some, other)]
-        if len(inside) and (_squared_distances(inside, other) > near**2).any():
-            return True
-    return False
+    runs = (places[start : start + _RUN] for start in range(0, len(places), _RUN))
+    return any(_are_far(some[_are_in(some, other)], other, near).any() for some in runs)
 
 
 def _middles_of_pieces(part: _Part, other: _Part, near: float) -> Iterator[np.ndarray]:
     """Yield the middles of the pieces of each side of a part that the sides of another part cut."""
-    rows, columns = _near_box(part, other, near), _near_box(other, part, near)
-    chunk = max(_MOST_PRODUCTS // max(len(columns), 1), 1)
-    begins, along = other.begins[columns], other.ends[columns] - other.begins[columns]
-    for start in range(0, len(rows), chunk):
-        some = rows[start : start + chunk]
+    for some, others in _close_sides(part, other, near):
+        begins, along = other.begins[others], other.ends[others] - other.begins[others]
         sides, offset = part.ends[some] - part.begins[some], begins[None] - part.begins[some][:, None]
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             scale = _cross(sides[:, None], along[None])  # 0 for parallel sides, which do not cut each other
@@ -293,18 +291,25 @@ def _cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def _are_in(places: np.ndarray, part: _Part) -> np.ndarray:
-    rising = (part.begins[:, 1] < part.ends[:, 1])[:, None]
-    low, high = np.where(rising, part.begins, part.ends), np.where(rising, part.ends, part.begins)
-    return np.logical_xor.reduce(crossings(places, low, high), axis=1)
+    some = np.flatnonzero(
+        (np.maximum(part.begins[:, 1], part.ends[:, 1]) >= places[:, 1].min(initial=np.inf))
+        & (np.minimum(part.begins[:, 1], part.ends[:, 1]) <= places[:, 1].max(initial=-np.inf))
+    )  # no other side crosses the ray from a place to the right
+    begins, ends = part.begins[some], part.ends[some]
+    rising = (begins[:, 1] < ends[:, 1])[:, None]
+    return np.logical_xor.reduce(crossings(places, np.where(rising, begins, ends), np.where(rising, ends, begins)), axis=1)
 
 
-def _squared_distances(places: np.ndarray, part: _Part) -> np.ndarray:
-    """Return the squared distance of each place to the border of a part."""
-    along = part.ends - part.begins
+def _are_far(places: np.ndarray, part: _Part, near: float) -> np.ndarray:
+    """Return which places are further than `near` from the border of a part."""
+    if not len(places):
+        return np.zeros(0, dtype=bool)
+    some = _near_box(part, places.min(axis=0), places.max(axis=0), near)
+    along = part.ends[some] - part.begins[some]
     squares = np.maximum((along**2).sum(axis=1), np.finfo(float).tiny)
-    offset = places[:, None] - part.begins
+    offset = places[:, None] - part.begins[some]
     t = np.clip((offset * along).sum(axis=2) / squares, 0.0, 1.0)
-    return ((offset - t[:, :, None] * along) ** 2).sum(axis=2).min(axis=1)
+    return ((offset - t[:, :, None] * along) ** 2).sum(axis=2).min(axis=1, initial=np.inf) > near**2
 
 
 # ---- places of zones -------------------------------------------------------------------------------------------------

@@ -124,7 +124,7 @@ def plot_frame(frame: ChebyshevFrame, *, log: bool | None = None, title: str | N
     return shown_once(figure)
 
 
-@renamed(suptitle="title")
+@renamed(removed_in="0.3", suptitle="title")
 def plot_scales(
     frame: Frame,
     signal: Any,
@@ -193,7 +193,7 @@ def _band_intervals(frame: Frame) -> list[str]:
     return [f"λ up to {high[0]}" if last else "all λ", *others]
 
 
-@renamed(suptitle="title")
+@renamed(removed_in="0.3", suptitle="title")
 def plot_sure(
     frame: Frame, noisy: Any, *, sigma: Any = None, rule: Rule = "james_stein", beta: float | None = None, truth: Any = None,
     n_probes: int | None = None, seed: int = 0, title: str | None = None,

@@ -155,7 +155,7 @@ def plot_error(
     )  # fmt: skip
 
 
-@renamed(suptitle="title")
+@renamed(removed_in="0.3", suptitle="title")
 def plot_maps(
     graph: Graph,
     signals: Mapping[str, np.ndarray],

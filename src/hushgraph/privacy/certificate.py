@@ -10,6 +10,7 @@ import json
 import math
 import os
 import platform
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
@@ -182,6 +183,15 @@ def read_certificate(path: Path) -> dict[str, Any]:
         msg = f"a certificate has at most {_LARGEST_FILE:,} bytes; got more"
         raise InputError(msg)
     return json.loads(text, object_pairs_hook=_without_duplicates)
+
+
+def newer_version(certificate: Any) -> str:
+    """Return the error message for a certificate of a later format; an empty text for any other certificate."""
+    stated = certificate.get("format") if isinstance(certificate, dict) else None
+    number = re.fullmatch("hushgraph release ([0-9]{1,9})", stated) if isinstance(stated, str) else None
+    if number is None or int(number[1]) <= int(FORMAT.split()[-1]):
+        return ""
+    return f"the certificate was written by a newer version of hushgraph (format {stated!r}; this version knows {FORMAT!r}); use that version"
 
 
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

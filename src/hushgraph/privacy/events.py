@@ -18,6 +18,7 @@ import numpy as np
 
 from hushgraph._errors import InputError, InputTypeError, NoFileError, Sentence
 from hushgraph._extras import extra
+from hushgraph.files import parquet_faults
 from hushgraph.privacy.csv_format import CsvFormat
 from hushgraph.privacy.text_lines import USUAL_FORMAT, attempt, read_header, read_lines
 from hushgraph.privacy.typed_columns import Column, as_column, check_column, from_arrow
@@ -218,7 +219,7 @@ def _open_text(path: Path, form: CsvFormat) -> EventSource:
 
 def _open_parquet(path: Path) -> EventSource:
     parquet, pyarrow = needed("pyarrow.parquet"), needed("pyarrow")
-    faults = (pyarrow.ArrowException, OSError, ValueError)
+    faults = (*parquet_faults(), ValueError)
     schema = attempt(lambda: parquet.read_schema(path), _BAD_PARQUET.format(row=0), faults)
     # named, dictionaries have indices of 32 bits: the 8 bits that a file may declare are too few for 129 ids
     dictionaries = [field.name for field in schema if pyarrow.types.is_dictionary(field.type)]

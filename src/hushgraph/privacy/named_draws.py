@@ -9,7 +9,6 @@ counts: whether a name is taken, by which public terms, and what is returned are
 from __future__ import annotations
 
 import json
-import warnings
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,7 +16,8 @@ import numpy as np
 
 from hushgraph._arrays import values_digest
 from hushgraph._atomic import atomic_file, check_folder
-from hushgraph._errors import PathError, Sentence
+from hushgraph._errors import PathError, Sentence, warn_without_raising
+from hushgraph.files import array_of
 from hushgraph.privacy.ledger.budget import Charge, Ledger
 from hushgraph.privacy.ledger.chain import LedgerError, LedgerSnapshot
 
@@ -81,7 +81,7 @@ def keep_draw(ledger: Ledger, charge: Charge, values: np.ndarray) -> None:
             np.save(draft, values, allow_pickle=False)
     except OSError as error:
         msg = f"the release was charged and is returned, but cannot be kept under its name ({error.strerror}); export it now"
-        warnings.warn(msg, UserWarning, stacklevel=3)
+        warn_without_raising(msg, stacklevel=3)
 
 
 def _changes(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
@@ -100,11 +100,10 @@ def _changes(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
 def _stored_values(path: Path, digest: str) -> np.ndarray | None:
     """Return the values of a file if they are those that were bound to the charge."""
     try:
-        with path.open("rb") as file:
-            values = np.lib.format.read_array(file, allow_pickle=False)
-        return values if values_digest(values) == digest else None
-    except (OSError, ValueError, EOFError, TypeError, MemoryError):
+        values = array_of(path.read_bytes())
+    except (OSError, ValueError):
         return None
+    return values if values.dtype.kind == "f" and values_digest(values) == digest else None
 
 
 def _folder(ledger: Ledger) -> Path:

@@ -16,7 +16,7 @@ from hushgraph.datasets import city, hotspot_counts
 from hushgraph.estimators import ColumnTies, MethodName, denoise, guided_methods
 from hushgraph.graphs import Graph, Noisy, as_graph, notebook_table
 from hushgraph.privacy.calibration import Mechanism, checked_delta, mechanism_sigma
-from hushgraph.privacy.guarantee import MODERATE, checked_guarantee
+from hushgraph.privacy.guarantee import LARGEST_EPSILON, MODERATE, checked_guarantee
 from hushgraph.privacy.lattice import checked_lattice_sigma
 from hushgraph.privacy.releases import simulate
 from hushgraph.privacy.sensitivity import Adjacency, checked_caps, checked_neighbouring, squared_sensitivity
@@ -140,8 +140,15 @@ class Plan:
         return (
             f"{row.smallest_region:,} values ({row.smallest_total:,.0f} events)"
             + (" - more than there are" if row.smallest_region > self.n_values else "")
-            + (" - hardly protects anybody" if row.epsilon > MODERATE else "")
+            + _warning(row.epsilon)
         )
+
+
+def _warning(epsilon: float) -> str:
+    """Return what is wrong with a large epsilon, in the words of releases; empty up to 3."""
+    if epsilon > LARGEST_EPSILON:
+        return " - protects nobody in practice, and a release refuses it"
+    return " - hardly protects anybody" if epsilon > MODERATE else ""
 
 
 def plan_release(

@@ -57,7 +57,7 @@ def export(
     """
     target = Path(folder)
     if target.exists():
-        msg = f"{target.name!r} exists already; a release is written into a new folder, so choose another name"
+        msg = f"{str(target)!r} exists already; a release is written into a new folder, so choose another name"
         raise FileThereError(msg)
     if not (release.exportable and release.kind == "release"):
         msg = "only a release is exported: its noise comes from the operating system and was charged for"
@@ -84,8 +84,8 @@ def export(
             _write_text(draft / CERTIFICATE, _certificate_text(certificate))
     except OSError as error:
         msg = (
-            f"the release could not be written ({error.strerror}); nothing was left behind, and it is not lost: export the same "
-            "object to another place (a new release would be charged again)"
+            f"the release could not be written ({error.strerror}), and no part of it was left behind; if you have the release in a variable, "
+            "export it to another place: a new release is charged again"
         )
         raise PathError(error.errno, msg) from None
     if report and release.graph.coords is not None:

@@ -16,7 +16,7 @@ from hushgraph.graphs import Graph, as_graph
 from hushgraph.privacy.certificate import BROKEN, CERTIFICATE
 from hushgraph.privacy.map_file import MAP, row_columns
 from hushgraph.privacy.releases import read_release
-from hushgraph.privacy.series_folder import SUMMARY
+from hushgraph.privacy.series_folder import FORMAT, SUMMARY
 
 _VALUES = ("noisy", "denoised", "expected_error", "lower", "upper")  # earlier releases lack the last two
 
@@ -98,6 +98,11 @@ def _of_release(folder: Path, graph: Graph) -> PublishedMaps:
 
 def _of_series(folder: Path, graph: Graph) -> PublishedMaps:
     summary = json.loads((folder / f"{SUMMARY}.json").read_text(encoding="utf-8"))
+    if summary.get("format", 1) > FORMAT:
+        msg = (
+            f"{folder} is a series that was written by a newer version of hushgraph (format {summary['format']}); use that version"
+        )
+        raise InputError(msg)
     if summary["graph"]["hash"] != graph.hash:
         msg = (
             f"{folder} is a series on another graph ({summary['graph']['hash'][:12]}...) than the one given ({graph.hash[:12]}...)"

@@ -1,7 +1,8 @@
 """release: counts with a proven sensitivity become a noisy map that may be published. One charge, one draw.
 
-The order is fixed: check everything, charge the ledger, draw the noise once, bind the noisy values to the charge, forget the
-counts. A crash in between costs budget, never privacy. What is not protected, and the proofs: docs/privacy.md.
+The order is fixed: check everything, charge the ledger, draw the noise once, bind the noisy values to the charge. A release holds no
+reference to the counts, which the caller still has and can delete. A crash in between costs budget, never privacy. What is not
+protected, and the proofs: docs/privacy.md.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import InitVar, dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
@@ -17,7 +19,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hushgraph._errors import InputError, InputTypeError, Reference, Sentence
+from hushgraph._errors import HushgraphError, InputError, InputTypeError, Reference, Sentence, warn_without_raising
+from hushgraph._progress import between, reached
 from hushgraph._validation import checked_count, checked_seed, shown
 from hushgraph.estimators import MethodName, Totals, denoise
 from hushgraph.graphs import Graph, Noisy, as_graph, checked_nodes, notebook_table, signal_frame
@@ -28,13 +31,13 @@ from hushgraph.privacy.frozen import FrozenDict, frozen_array
 from hushgraph.privacy.guarantee import guarantee_in_words
 from hushgraph.privacy.lattice import lattice_noise, lattice_step, steps_from
 from hushgraph.privacy.ledger.budget import Charge, Ledger
-from hushgraph.privacy.ledger.chain import LedgerError, LedgerSnapshot, LedgerTampered, fraction_of
+from hushgraph.privacy.ledger.chain import LedgerError, LedgerSnapshot, fraction_of
 from hushgraph.privacy.map_file import noisy_values, row_columns
 from hushgraph.privacy.named_draws import drawn_before, keep_draw, make_folder
 from hushgraph.privacy.publication import export
 from hushgraph.privacy.release_request import ReleaseRequest
 from hushgraph.privacy.sensitivity import caps_sensitivity, checked_squared
-from hushgraph.privacy.verification import verify_release
+from hushgraph.privacy.verification import KNOWN_FORMAT, verify_release
 from hushgraph.privacy.windows import Windows
 
 _COUNTED = (
@@ -383,6 +386,8 @@ def release(
     -----
     There is no seed: noise that can be repeated can be removed. For experiments on generated data see `simulate`.
 
+    The counts stay as they are; delete them (`del counts`) when you need them no more. The release does not refer to them.
+
     Examples
     --------
     >>> import os, tempfile
@@ -432,6 +437,7 @@ def release(
             warnings.warn(msg, UserWarning, stacklevel=2)
             return _assembled(replace(terms, sigma=kept.sigma), kept.values, kept.state)
         make_folder(ledger)
+    reached(0.0, "charging the budget")
     charge = ledger.charge(
         sensitivity_squared=counts.sensitivity_squared,
         sigma=sigma,
@@ -441,27 +447,27 @@ def release(
         claims=terms.claims(),
         name=name,
     )
-    values = _draw(counts, charge)
-    if name is not None:
-        keep_draw(ledger, charge, values)
-    _bind(ledger, charge, values)
+    with suppress(Exception):  # a watcher that stops the work now is too late: the release is paid for
+        reached(0.5, "drawing the noise")
+    with between(0.5, 1.0):
+        values = _draw(counts, charge)
+        if name is not None:
+            keep_draw(ledger, charge, values)
+        _bind(ledger, charge, values)
     return _assembled(terms, values, charge.state)
 
 
 def _bind(ledger: Ledger, charge: Charge, values: np.ndarray) -> None:
-    """Write the SHA-256 of the values into the ledger; if the file cannot be written, warn: the release was paid for and is still good."""
+    """Write the SHA-256 of the values into the ledger; if that fails, warn: the release was paid for and is still good."""
     try:
         ledger.bind(charge, values)
-    except LedgerTampered:
-        raise
-    except (LedgerError, OSError) as error:
+    except Exception as error:
+        reason = error if isinstance(error, HushgraphError | OSError) else type(error).__name__  # other texts may quote data
         msg = (
-            f"the release was charged and is returned, but its map could not be recorded in the ledger ({error}): export it now; verify will "
+            f"the release was charged and is returned, but its map could not be recorded in the ledger ({reason}): export it now; verify will "
             f"say that no map is bound to entry {charge.entry}, and a name cannot return it"
         )
-        with warnings.catch_warnings():  # a warning that is an error would lose the release
-            warnings.simplefilter("default", UserWarning)
-            warnings.warn(msg, UserWarning, stacklevel=3)
+        warn_without_raising(msg, stacklevel=3)
 
 
 def _assembled(terms: Terms, values: np.ndarray, state: LedgerSnapshot) -> Release:
@@ -507,6 +513,9 @@ def read_release(folder: str | os.PathLike, graph: Graph, *, ledger: Ledger | No
     graph = as_graph(graph)
     fault = next(iter(verify_release(folder, graph, ledger).faults), None)
     folder = Path(folder)
+    if fault is not None and fault.claim == KNOWN_FORMAT:
+        msg = f"{folder.name!r} cannot be read: {fault.detail}"
+        raise InputError(msg)
     if fault is not None:
         advice = "get the folder again from the publisher"
         if fault.subject == "graph":  # the same file has other labels or weights if other columns are taken

@@ -21,6 +21,7 @@ from hushgraph.privacy.map_file import map_rows, map_values, write_map
 from hushgraph.privacy.releases import Release
 
 SUMMARY = "summary"
+FORMAT = 1  # of the summary; one of before November 2026 does not state it
 _COLUMNS = ("release", "created", "sigma", "typical_error_before", "typical_error", "file")
 
 
@@ -105,6 +106,7 @@ def write_series(folder: Path, maps: Sequence[SeriesMap], *, direction: str) -> 
         write_map(folder / f"{one.name}.csv", graph, None, map_values(one.release.values, one.denoised), spreadsheet_safe=safe)
     facts = [one.facts() for one in maps]
     summary = {
+        "format": FORMAT,
         "made_from": "the noisy maps of the releases alone: no budget was charged, and their guarantees hold for these maps too",
         "method": maps[0].denoised.method,
         "direction": direction,

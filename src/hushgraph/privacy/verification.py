@@ -26,6 +26,7 @@ from hushgraph.privacy.certificate import (
     FORMAT,
     OLD_FORMAT,
     largest_count,
+    newer_version,
     noise_level_of,
     read_certificate,
     remarks_of,
@@ -59,6 +60,7 @@ _PARTS = {
     "rules": {"place", "max_distance", "far"},
 }
 _BUDGET = {"epsilon", "delta", "period", "spent"}
+KNOWN_FORMAT = "This version of hushgraph knows the format of the certificate"
 _GUIDES = "Each guide of its denoised map has a name, an origin and its SHA-256"
 
 Subject = Literal["certificate", "map", "graph", "ledger"]
@@ -376,6 +378,8 @@ def verify_release(folder: str | os.PathLike, graph: Graph | None = None, ledger
     except (OSError, ValueError, RecursionError) as error:
         detail = f"it should hold a whole {CERTIFICATE} and {MAP}, and does not ({type(error).__name__})"
         return Verification((Check("certificate", "The folder holds a certificate", False, detail),))
+    if newer := newer_version(certificate):
+        return Verification((Check("certificate", KNOWN_FORMAT, False, newer),))
     form, *others = certificate_checks(certificate)
     parts = (
         _graph_check(certificate, graph),
@@ -472,7 +476,7 @@ def _map_checks(folder: Path, certificate: dict[str, Any], graph: Graph | None) 
 
     def values() -> Finding:
         digest = values_digest(noisy_values(folder, certificate))
-        if certificate["format"] != FORMAT:
+        if certificate["format"] == OLD_FORMAT:
             return None, "the certificate is of a version that did not name their SHA-256; they are on its lattice"
         same = certificate["values_sha256"] == digest
         return same, "" if same else f"the noisy values of {MAP} are not those of the certificate"

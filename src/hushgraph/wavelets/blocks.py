@@ -57,7 +57,7 @@ class BlockMixture(NamedTuple):
 # ---- thresholds -------------------------------------------------------------------------------------------------
 
 
-@renamed(scale="threshold_scale")
+@renamed(removed_in="0.3", scale="threshold_scale")
 def block_thresholds(
     F: npt.ArrayLike,
     blocks: npt.ArrayLike,
@@ -98,7 +98,7 @@ def block_thresholds(
     return _loops.least_block_sure(_loops.block_sums(x, numbers, scale, g, bands), variance)
 
 
-@renamed(scale="threshold_scale")
+@renamed(removed_in="0.3", scale="threshold_scale")
 def apply_block_thresholds(
     F: npt.ArrayLike,
     blocks: npt.ArrayLike,
@@ -150,7 +150,7 @@ def block_jacobian(
     return _loops.turn_blocks(x, numbers, thresholds, _loops.block_sums(x, numbers, scale, None, None), rows)
 
 
-@renamed(scaled="threshold_scale")
+@renamed(removed_in="0.3", scaled="threshold_scale")
 def block_mixture(
     frame: Frame,
     F: npt.ArrayLike,

@@ -24,7 +24,7 @@ from hushgraph.wavelets.unbiased_risk import ThresholdScale, checked_pair, thres
 BETAS = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 10.0)  # from soft towards hard
 
 
-@renamed(scaled="threshold_scale")
+@renamed(removed_in="0.3", scaled="threshold_scale")
 def sure_betas(
     F: npt.ArrayLike,
     weights: npt.ArrayLike,

@@ -34,7 +34,7 @@ Level = Literal["scale", "global"]
 ThresholdChoice = Literal["all", "percentiles"]
 
 
-@renamed(scaled="threshold_scale")
+@renamed(removed_in="0.3", scaled="threshold_scale")
 def sure_thresholds(
     F: npt.ArrayLike,
     weights: npt.ArrayLike,
@@ -116,7 +116,7 @@ def raised_thresholds(t: np.ndarray) -> np.ndarray:
     return t * (1 + 2.0**-51)
 
 
-@renamed(scale="threshold_scale")
+@renamed(removed_in="0.3", scale="threshold_scale")
 def sure_curve(
     x: npt.ArrayLike,
     weights: npt.ArrayLike,
@@ -163,7 +163,7 @@ def sure_curve(
     return t, values + variance * (2 * unreached - np.sum(all_g))
 
 
-@renamed(scaled="threshold_scale")
+@renamed(removed_in="0.3", scaled="threshold_scale")
 def oracle_thresholds(
     F: npt.ArrayLike,
     truth_F: npt.ArrayLike,

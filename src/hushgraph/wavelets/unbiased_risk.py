@@ -45,7 +45,7 @@ ThresholdScale = bool | npt.ArrayLike | None  # the multiplier of thresholds tha
 # ---- SURE -------------------------------------------------------------------------------------------------------
 
 
-@renamed(scaled="threshold_scale")
+@renamed(removed_in="0.3", scaled="threshold_scale")
 def sure(
     F: npt.ArrayLike,
     t: npt.ArrayLike,

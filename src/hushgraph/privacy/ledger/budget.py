@@ -22,8 +22,6 @@ import os
 import secrets
 import sqlite3
 import threading
-import warnings
-from contextlib import suppress
 from dataclasses import InitVar, dataclass, field
 from decimal import Decimal
 from fractions import Fraction
@@ -34,10 +32,10 @@ import numpy as np
 
 from hushgraph._arrays import values_digest
 from hushgraph._deprecation import warn_renamed
-from hushgraph._errors import InputError, InputTypeError, Reference, Sentence
+from hushgraph._errors import InputError, InputTypeError, Reference, Sentence, warn_without_raising
 from hushgraph._validation import checked_number, checked_sigma, shown
 from hushgraph.privacy.calibration import checked_delta, composed_delta
-from hushgraph.privacy.certificate import stamped_certificate
+from hushgraph.privacy.certificate import newer_version, stamped_certificate
 from hushgraph.privacy.guarantee import checked_guarantee
 from hushgraph.privacy.ledger.chain import (
     FORMAT,
@@ -53,8 +51,8 @@ from hushgraph.privacy.ledger.chain import (
     total_after,
     verified_snapshot,
 )
-from hushgraph.privacy.ledger.file import SCHEMA, new_file, rows_of, transaction
-from hushgraph.privacy.ledger.witness import check_names, check_path, remember, seen_heads
+from hushgraph.privacy.ledger.file import SCHEMA, begun, commit, error_code, new_file, rows_of, transaction
+from hushgraph.privacy.ledger.memory import Memory, locked_memory, read_memory
 from hushgraph.privacy.sensitivity import Adjacency, checked_neighbouring
 from hushgraph.privacy.verification import Record, certificate_checks, ledger_checks, words_check
 
@@ -233,15 +231,17 @@ class Ledger:
         budget = _checked_budget(epsilon, delta, weak_guarantee)
         period = None if period is None else _checked_name("period", period)
         replaces = None if replaces is None else checked_identity("replaces", replaces)
-        if not path.exists():  # which is refused below
-            check_names(**names, identity=None, replaces=(replaces,))
-            check_path(path, None, (replaces,))
         origin = {"format": FORMAT, "identity": secrets.token_hex(16), "keyed": key is not None, "kind": "create", "note": None}
-        with new_file(path) as draft, transaction(draft, "IMMEDIATE", "nothing was created: ") as connection:
-            connection.execute(SCHEMA)
-            snapshot = _insert(connection, key, None, **origin, **names, **budget, period=period, replaces=replaces)
-        ledger = cls(path, snapshot, key=key)
-        ledger._remember(snapshot)
+        with locked_memory(refusal := "nothing was created: ") as memory:
+            if not os.path.lexists(path):  # which is refused below
+                memory.check_names((names["dataset"], names["unit"], names["adjacency"]), None, (replaces,))
+                memory.check_path(path, None, (replaces,))
+            with new_file(path) as draft, transaction(draft, "IMMEDIATE", refusal) as connection:
+                connection.execute(SCHEMA)
+                snapshot = _insert(connection, key, None, **origin, **names, **budget, period=period, replaces=replaces)
+            ledger = cls(path, snapshot, key=key)
+            memory.add(snapshot, path)
+        ledger._warn_if_not_written(memory)
         return ledger
 
     @classmethod
@@ -282,22 +282,32 @@ class Ledger:
             If it was edited, rolled back or replaced.
         """
         path, key = _checked_path(path), _checked_key(key)
+        replaces = None if replaces is None else checked_identity("replaces", replaces)
         with transaction(path, "DEFERRED") as connection:
             rows = rows_of(path, connection)
             snapshot = verified_snapshot(path.name, rows, key=key, known=None)
-            check_heads(path.name, rows, seen_heads(snapshot.identity), "this machine")
-            replaced = (snapshot.replaces, None if replaces is None else checked_identity("replaces", replaces))
-            check_path(path, snapshot.identity, replaced)
-            check_names(snapshot.dataset, snapshot.unit, snapshot.adjacency, snapshot.identity, replaced)
+            check_heads(path.name, rows, (memory := read_memory()).seen(snapshot.identity), "this machine")
+            memory.check_path(path, snapshot.identity, memory.replaced_by(snapshot, replaces))
+            memory.check_names(snapshot.names, snapshot.identity, memory.replaced_by(snapshot, replaces), to_read=replaces is None)
         for name, given in (("dataset", dataset), ("unit", unit), ("adjacency", adjacency)):
             stored = getattr(snapshot, name)
             if given is not None and given != stored:
                 msg = "the ledger {} is for {}{!r}; got {}; open the ledger that was made for it"
                 raise LedgerError(Sentence(msg, path.name, Reference(f"{name}="), stored, shown(given)))
-        ledger = cls(path, snapshot, key=key)
-        with suppress(OSError, RuntimeError):  # a charge would warn
-            remember(snapshot, path)
-        return ledger
+        try:
+            with locked_memory("", patience=1.0 if replaces is None else None) as memory:
+                memory.check_names(
+                    snapshot.names, snapshot.identity, memory.replaced_by(snapshot, replaces), to_read=replaces is None
+                )
+                was_charged_elsewhere = snapshot.entry > 1 and not memory.was_used(snapshot.identity)
+                memory.add(snapshot, path, takes_over=was_charged_elsewhere or replaces is not None)
+        except LedgerError:
+            if replaces is not None:
+                raise  # without `replaces` the ledger can be read, and a charge reports what is wrong
+        if replaces is not None and memory.problem:
+            msg = f"this machine cannot remember which ledger {path.name} replaces ({memory.problem}); nothing was replaced"
+            raise LedgerError(msg)
+        return cls(path, snapshot, key=key)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         if self._key is not None:
@@ -353,18 +363,18 @@ class Ledger:
         if composed_delta(alone, claim["epsilon"]) > claim["delta"]:
             msg = f"sigma = {sigma} is too small for epsilon = {epsilon}, delta = {delta}; use analytic_sigma(...)"
             raise InputError(msg)
-        with transaction(self.path, "IMMEDIATE", "nothing was charged and nothing may be released: ") as connection:
-            snapshot, rows = self._current(connection)
+        refusal = "nothing was charged and nothing may be released: "
+        with transaction(self.path, "IMMEDIATE", refusal) as connection, locked_memory(refusal) as memory:
+            snapshot, rows = self._current(connection, memory)
             if name is not None and _entry_named(rows, name) is not None:
                 msg = f"another process was charged for the name {name!r} a moment ago; nothing was charged here; run this again"
                 raise LedgerError(msg)
-            check_names(self.dataset, self.unit, self.adjacency, self.identity, (snapshot.replaces,))
             total = snapshot.total_with(squared, sigma)
             cost = {"sensitivity_squared": str(squared), "sigma": sigma, "mu_squared": str(total)}
             promise = {} if claims is None else {"claims": claims}
             fields = {"kind": "charge", "period": snapshot.period, "note": note, **named, **cost, **claim, **promise}
-            snapshot = _insert(connection, self._key, snapshot, **fields)
-        self._remember(snapshot)
+            snapshot = self._use(connection, memory, snapshot, **fields)
+        self._warn_if_not_written(memory)
         return Charge(snapshot, squared, sigma, **claim, creator=_CREATOR)
 
     def bind(self, charge: Charge, values: np.ndarray) -> None:
@@ -380,13 +390,17 @@ class Ledger:
             The noisy values.
         """
         charge.check_drawn()
-        paid, drawn = charge.state, {"of": charge.entry, "values_sha256": values_digest(values)}
-        with transaction(self.path, "IMMEDIATE", "the charge stands, and its map was not bound to it: ") as connection:
+        paid = charge.state
+        drawn: dict[str, Any] = {"of": charge.entry, "values_sha256": values_digest(values)}
+        refusal = "the charge was made and stays, and its map was not bound to it: "
+        with transaction(self.path, "IMMEDIATE", refusal) as connection, locked_memory(refusal) as memory:
             rows = rows_of(self.path, connection, since=paid.entry)
             check_heads(self.path.name, rows, [(paid.entry, paid.head)], "this process", since=paid.entry)
+            later = [(entry, head) for entry, head in memory.seen(self.identity) if entry > paid.entry]
+            check_heads(self.path.name, rows, later, "this machine", since=paid.entry)
             snapshot = verified_snapshot(self.path.name, rows[1:], key=self._key, known=paid, tail=True)
-            snapshot = _insert(connection, self._key, snapshot, kind="draw", period=snapshot.period, note=None, **drawn)
-        self._remember(snapshot)
+            snapshot = self._append(connection, memory, snapshot, kind="draw", period=snapshot.period, note=None, **drawn)
+        self._warn_if_not_written(memory)
 
     def charge_named(self, name: str) -> NamedCharge | None:
         """Return the charge of that name, of whatever period.
@@ -425,13 +439,14 @@ class Ledger:
         """
         budget = _checked_budget(epsilon, delta, weak_guarantee)
         period, reason = _checked_name("period", period), _checked_name("reason", reason)
-        with transaction(self.path, "IMMEDIATE", "nothing was renewed: ") as connection:
-            snapshot, _ = self._current(connection)
+        refusal = "nothing was renewed: "
+        with transaction(self.path, "IMMEDIATE", refusal) as connection, locked_memory(refusal) as memory:
+            snapshot, _ = self._current(connection, memory)
             if period in snapshot.periods:
                 msg = f"the ledger {self.path.name} had a period {period!r} already; give the new one a name of its own"
                 raise LedgerError(msg)
-            snapshot = _insert(connection, self._key, snapshot, kind="renew", period=period, note=reason, **budget)
-        self._remember(snapshot)
+            self._use(connection, memory, snapshot, kind="renew", period=period, note=reason, **budget)
+        self._warn_if_not_written(memory)
 
     def verify(self, *certificates: dict[str, Any] | str | os.PathLike) -> None:
         """Read the whole file again; each certificate must say what the ledger says.
@@ -455,6 +470,8 @@ class Ledger:
         record = Record(self.path.name, rows) if certificates else None
         for source in certificates:
             certificate = stamped_certificate(source)
+            if newer := newer_version(certificate):
+                raise LedgerError(newer)
             if certificate["ledger"]["identity"] != snapshot.identity:
                 stamp = shown(certificate["ledger"]["identity"])
                 msg = f"the certificate is of ledger {stamp}; {self.path.name} is ledger {snapshot.identity}; check the path"
@@ -585,32 +602,63 @@ class Ledger:
         names = f"{self.path.name!r}, dataset={self.dataset!r}, unit={self.unit!r}, adjacency={self.adjacency!r}"
         return f"Ledger({names}, spent={last.spent:.6g}, budget=({last.epsilon}, {last.delta}))"
 
-    def _current(self, connection: sqlite3.Connection, *, afresh: bool = False) -> tuple[LedgerSnapshot, list[tuple]]:
+    def _current(
+        self, connection: sqlite3.Connection, memory: Memory, *, afresh: bool = False
+    ) -> tuple[LedgerSnapshot, list[tuple]]:
         """Return the file as it is now, in which everything must be that this object and this machine have seen."""
         rows, last = rows_of(self.path, connection), self._last
         check_heads(self.path.name, rows, [(last.entry, last.head)], "this process")
-        check_heads(self.path.name, rows, seen_heads(self.identity), "this machine")
+        check_heads(self.path.name, rows, memory.seen(self.identity), "this machine")
         return verified_snapshot(self.path.name, rows, key=self._key, known=None if afresh else last), rows
 
     def _read(self, *, afresh: bool = False) -> tuple[LedgerSnapshot, list[tuple]]:
         with transaction(self.path, "DEFERRED") as connection:
-            snapshot, rows = self._current(connection, afresh=afresh)
+            snapshot, rows = self._current(connection, read_memory(), afresh=afresh)
         self._last = snapshot
         return snapshot, rows
 
-    def _remember(self, snapshot: LedgerSnapshot) -> None:
-        """Remember a new entry, in this object and on this machine; the entry stands even if the machine cannot be written to."""
-        self._last = snapshot
+    def _use(self, connection: sqlite3.Connection, memory: Memory, snapshot: LedgerSnapshot, **fields: Any) -> LedgerSnapshot:
+        """Write an entry that uses the ledger, a charge or a renewal, if no other ledger is in use for the same people."""
+        memory.check_names(snapshot.names, self.identity, memory.replaced_by(snapshot))
+        return self._append(connection, memory, snapshot, takes_over=True, **fields)
+
+    def _append(
+        self, connection: sqlite3.Connection, memory: Memory, snapshot: LedgerSnapshot, *, takes_over: bool = False, **fields: Any
+    ) -> LedgerSnapshot:
+        """Write one more entry, commit it, and add it to the memory.
+
+        The ledger is committed first. If the process ends in between, the memory lacks an entry for which nothing was drawn.
+        """
+        snapshot = _insert(connection, self._key, snapshot, **fields)
         try:
-            remember(snapshot, self.path)
-        except (OSError, RuntimeError) as error:
-            if not self._warned:
-                self._warned = True
-                msg = (
-                    f"this machine cannot remember the ledger's head ({error}), so rollbacks of {self.path.name} cannot be noticed "
-                    "on this machine; the entry stands; set HUSHGRAPH_STATE to a folder that can be written"
-                )
-                warnings.warn(msg, UserWarning, stacklevel=3)
+            commit(connection, waits_for=self.path.name)
+        except sqlite3.OperationalError as error:
+            connection.close()
+            if error_code(error) != sqlite3.SQLITE_IOERR or not self._may_hold(snapshot):
+                raise
+            msg = "the disk failed ({}) after entry {} was written to the ledger {}; it may be charged, and no noise was drawn for it; {ledger.entries()} shows it"
+            raise LedgerError(Sentence(msg, error, snapshot.entry, self.path)) from error
+        self._last = snapshot
+        memory.add(snapshot, self.path, takes_over=takes_over)
+        return snapshot
+
+    def _may_hold(self, snapshot: LedgerSnapshot) -> bool:
+        """Return whether the file has the last entry of a snapshot; True also if the file cannot be read now."""
+        try:
+            with begun(self.path, "DEFERRED") as connection:
+                return any(head == snapshot.head for _, _, head in rows_of(self.path, connection, since=snapshot.entry))
+        except (sqlite3.Error, LedgerError):
+            return True
+
+    def _warn_if_not_written(self, memory: Memory) -> None:
+        """Warn once if this machine could not write a new entry down; the entry is in the ledger all the same."""
+        if memory.problem and not self._warned:
+            self._warned = True
+            msg = (
+                f"this machine cannot remember what was written to {self.path.name} ({memory.problem}), so that an older or another copy of it would not be noticed "
+                f"here; the new entry is in the ledger"
+            )
+            warn_without_raising(msg, stacklevel=4)
 
 
 def _entry_named(rows: list[tuple], name: str) -> int | None:

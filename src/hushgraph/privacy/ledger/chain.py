@@ -3,9 +3,10 @@
 Entry 1 is the creation. Charges and renewals follow, and after each charge that was drawn for a "draw" entry with the SHA-256 of
 the noisy values. The hash of an entry, SHA-256 or with a key HMAC-SHA-256, covers the hash before it and the entry's fields as one
 JSON text. Whoever can write the file can compute a chain without a key anew, so heads are kept elsewhere too: in the certificates,
-and on this machine (witness.py).
+and on this machine (memory.py).
 
-Format 1 of a ledger had no claims in its charges and no draws. Such files are read, and go on in the new format.
+Format 1 of a ledger had no claims in its charges and no draws. Such files are read, and go on in the new format. A later format
+must write its number into each of its entries, because it may continue a file of this format. An entry of an unknown format or kind is refused.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import hmac
 import json
 import math
 import re
+import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -53,6 +55,7 @@ _SHOWN: dict[str, Callable | None] = {
     "replaces": None,
 }
 FORMAT = 2
+_KINDS = ("create", "charge", "draw", "renew")
 _LONGEST = 10**140
 _UPWARDS = Context(60, ROUND_CEILING, traps=[InvalidOperation, DivisionByZero, Overflow])
 
@@ -107,6 +110,11 @@ class LedgerSnapshot:
     mu_squared: Decimal
     time: str
     replaces: str | None = None
+
+    @property
+    def names(self) -> tuple[str, str, str]:
+        """Whose budget it is: data set, unit and adjacency."""
+        return self.dataset, self.unit, self.adjacency
 
     @property
     def spent(self) -> float:
@@ -214,6 +222,11 @@ def with_entry(snapshot: LedgerSnapshot | None, text: str, head: str) -> LedgerS
     raise ValueError
 
 
+def _is_newer(fields: dict[str, Any]) -> bool:
+    """Return whether an entry has a later format, or a kind that this version does not know."""
+    return fields.get("format", FORMAT) > FORMAT or fields["kind"] not in _KINDS
+
+
 def _is_identity(text: Any) -> bool:
     return isinstance(text, str) and re.fullmatch("[0-9a-f]{32}", text) is not None
 
@@ -266,6 +279,9 @@ def verified_snapshot(
         previous = head
         if known is None or number > known.entry:
             try:
+                if _is_newer(json.loads(fields)):
+                    msg = "entry {} of the ledger {} was written by a newer version of hushgraph; use that version; nothing may be released with this one"
+                    raise LedgerError(Sentence(msg, number, name))
                 snapshot = with_entry(snapshot, fields, head)
             except (KeyError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError) as error:
                 msg = "the ledger {} was rewritten: entry {} makes no sense; {}"
@@ -287,9 +303,13 @@ def check_heads(name: str, rows: list[tuple], heads: list[tuple[int, str]], witn
 
 
 def next_entry(snapshot: LedgerSnapshot | None, key: bytes | None, **fields: Any) -> tuple[str, LedgerSnapshot]:
-    """Return the text of one more entry, and the snapshot with it."""
+    """Return the text of one more entry, and the snapshot with it.
+
+    The nonce makes each entry another one, so that two copies of a ledger that are charged alike in the same second have different heads.
+    """
     entry, previous = (1, _START) if snapshot is None else (snapshot.entry + 1, snapshot.head)
-    text = entry_text(entry=entry, time=datetime.now(UTC).isoformat(timespec="seconds"), **fields)
+    unique = {"time": datetime.now(UTC).isoformat(timespec="seconds"), "nonce": secrets.token_hex(16)}
+    text = entry_text(entry=entry, **unique, **fields)
     return text, with_entry(snapshot, text, entry_hash(key, previous, text))
 
 
