@@ -213,25 +213,42 @@ print(json.dumps(sum(start < moment < end for moment in ticks)))"""
     assert run(code) > 20
 
 
+# What a call needs (with all that is computed once for a graph, by SciPy, which Ctrl-C waits for), and the call itself: one call of the compiled
+# loops, of at least 5 seconds on a fast machine.
 LONG_CALLS = {
-    "one signal": "hg.analyze(hg.chebyshev_frame(hg.datasets.roads(500_000), degree=2000), np.ones((500_000, 60)))",
-    "many signals": "hg.analyze(hg.chebyshev_frame(hg.datasets.grid(60, 60), degree=2000), np.ones((3600, 9999)))",
-    "graph TV": "y = np.random.default_rng(0).normal(size=10**6); [hg.graph_tv(hg.datasets.grid(1000, 1000), y, penalty=3.0) for _ in range(99)]",
-    "many orders": "_loops.score_chains(np.ones(9), np.zeros((10**7, 9), np.int64), None, None, np.arange(200.0), 1.0, 0.0, np.zeros((200, 3)))",
-    "points of a plane": "x = np.random.default_rng(0).normal(size=(5 * 10**6, 2)); [_loops.PointTree(x) for _ in range(99)]",
-    "fused lasso": "hg.fused_lasso_path(np.random.default_rng(0).normal(size=10**6), np.linspace(0.1, 9, 3000))",
+    "one signal": (
+        "graph, x = hg.datasets.roads(500_000), np.ones((500_000, 20)); hg.analyze(hg.chebyshev_frame(graph, degree=2), x[:, 0])",
+        "hg.analyze(hg.chebyshev_frame(graph, degree=2000), x)",
+    ),
+    "many signals": (
+        "graph, x = hg.datasets.grid(60, 60), np.ones((3600, 9999)); hg.analyze(hg.chebyshev_frame(graph, degree=2), x[:, 0])",
+        "hg.analyze(hg.chebyshev_frame(graph, degree=2000), x)",
+    ),
+    "graph TV": (
+        "graph, y = hg.datasets.grid(1000, 1000), np.random.default_rng(0).normal(size=10**6)",
+        "hg.graph_tv(graph, y, penalty=30.0)",
+    ),
+    "many orders": (
+        "orders, penalties = np.zeros((10**7, 9), np.int64), np.arange(200.0)",
+        "_loops.score_chains(np.ones(9), orders, None, None, penalties, 1.0, 0.0, np.zeros((200, 3)))",
+    ),
+    "points of a plane": ("x = np.random.default_rng(0).random((2 * 10**7, 2))", "_loops.PointTree(x)"),
+    "fused lasso": (
+        "x, penalties = np.random.default_rng(0).normal(size=10**6), np.linspace(0.1, 9, 3000)",
+        "hg.fused_lasso_path(x, penalties)",
+    ),
 }
 
 
-def delay_of(statement: str) -> float:
+def delay_of(setup: str, call: str) -> float:
     """Return the seconds from Ctrl-C to the KeyboardInterrupt of a long call. Python code can catch this exception."""
     code = f"""import sys
 import numpy as np, hushgraph as hg
 from hushgraph.core import _loops
-hg.datasets.grid(3, 3).lambda_upper
+{setup}
 print("ready", flush=True)
 try:
-    {statement}
+    {call}
 except KeyboardInterrupt:
     print("interrupted", flush=True)
     sys.exit(7)
@@ -239,13 +256,13 @@ except KeyboardInterrupt:
     child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, preexec_fn=hears_interrupts)
     try:
         assert child.stdout.readline() == "ready\n"
-        time.sleep(1.5)
+        time.sleep(1)
         assert child.poll() is None, "the call is too short for this test"
         sent = time.perf_counter()
         child.send_signal(signal.SIGINT)
         assert child.stdout.readline() == "interrupted\n"
         delay = time.perf_counter() - sent
-        assert child.wait(timeout=20) == 7
+        assert child.wait(timeout=60) == 7
         return delay
     finally:
         child.kill()
@@ -255,11 +272,14 @@ except KeyboardInterrupt:
 
 @pytest.mark.parametrize("name", LONG_CALLS)
 def test_control_c_ends_a_long_call(name):
-    """A call ends within a second. A busy machine may need a second or third try.
+    """A call ends within three seconds in one of five tries, of which a busy machine may need several; 0.1 s is usual.
 
-    The second is a deadline, no measurement of speed: a loop that does not look at interrupts ends after many seconds, with the same exception.
+    The limit is no measurement of speed: a loop that does not look for interrupts ends only with its work, and with the same exception.
     """
-    assert any(delay_of(LONG_CALLS[name]) < 1.0 for _ in range(3))
+    delays = []
+    while len(delays) < 5 and min(delays, default=math.inf) > 3.0:
+        delays.append(delay_of(*LONG_CALLS[name]))
+    assert min(delays) <= 3.0, f"seconds from Ctrl-C to the end of the call: {delays}"
 
 
 def test_daemon_threads_do_not_disturb_the_end_of_the_process():

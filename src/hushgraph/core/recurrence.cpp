@@ -105,11 +105,13 @@ template <typename T> void transform_one(const Operator<T>& rows, Matrix<const T
         gather<T>(order, bands, work.ordered);
     else
         gather<T>(order, signal_row, rows_from(before, 1, 1));
+    Interrupts interrupts;  // a sweep is too short for its own check to see a signal
     for (Index k = backward ? 0 : 1; k < n_terms; k += most) {
         const Sweep<T> sweep{
             k, std::min(most, n_terms - k), rows, theta, before, after, work.mask, work.ordered, block_moments, backward};
         run_sweep(sweep, wavefront, work.windows);
         std::swap(before, after);
+        interrupts.check();
     }
     add_moments<T>(block_moments, Matrix<T>{moments.data, {n_moments ? 1 : 0, n_moments}, {n_moments, 1}});
     if (backward)
@@ -135,6 +137,7 @@ void continue_one(const Operator<double>& rows, Matrix<const double> theta, Vect
     if (continues) gather<double>(order, bands, work.ordered);
     Optional<const double, 1> factors;
     factors.data = ordered_shares.data, factors.shape[0] = shares.size(), factors.strides[0] = 1;
+    Interrupts interrupts;
     for (Index k = 1; k < n_terms; k += most) {
         const Sweep<double> sweep{k,
                                   std::min(most, n_terms - k),
@@ -150,6 +153,7 @@ void continue_one(const Operator<double>& rows, Matrix<const double> theta, Vect
                                   factors};
         run_sweep(sweep, wavefront, work.windows);
         std::swap(before, after);
+        interrupts.check();
     }
     add_moments<double>(block_moments, Matrix<double>{moments.data, {1, n_moments}, {n_moments, 1}});
     scatter<double>(order, before, terms);
@@ -183,6 +187,7 @@ template <typename T> void transform_columns(const Operator<T>& rows, Matrix<con
                 k, std::min(LANE_STEPS, n_terms - k), rows, theta, before, after, mask, ordered, block_moments, backward};
             HUSHGRAPH_LEVEL(climb_sweep<T, W>)(0, n_blocks, sweep, window);
             std::swap(before, after);
+            check_signals();
         }
         add_moments<T>(block_moments, rows_from(moments, first, n_lanes));
         for (Index m = 0; m < n_lanes; m++) {
