@@ -175,7 +175,8 @@ class Run:
         bands = Bands(facts["n_scales"], facts["base"], facts["plateau"], None, 0)
         path = self.work / "frame.npy"
         coefficients = read_array(path, checksum=lambda: facts.get("frame_checksum"))
-        if not is_floats(coefficients, (facts["n_scales"], facts["degree"] + 1)):
+        is_good = is_floats(coefficients, (facts["n_scales"], facts["degree"] + 1))
+        if not is_good or np.abs(coefficients).max(initial=0.0) > 2:  # those of a function with values in [0, 1] are at most 4/pi
             raise damaged_error(path)
         return ChebyshevFrame(
             part, facts["laplacian"], bands, facts["unit"], facts["lambda_upper"], facts["degree"], facts["damping"], coefficients
