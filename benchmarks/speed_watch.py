@@ -9,7 +9,7 @@ much as seconds do. Two runs of one version differed by 11 % at most (2026-11-18
 another processor of that name had up to 55 % more, with the same code (the third line).
 
 The rule: the baseline of a machine is the last accepted run on it, or the first one if none was accepted, and all runs after it that did not fail.
-A machine is a kind of processor with its threads, NumPy and SciPy. A ratio is compared with the first run of the baseline, since small steps add up,
+A machine is a kind of processor with its threads, NumPy and SciPy. A ratio is compared with the first run of the baseline that has it, since small steps add up,
 and with the median of its last five runs, since the first run can be a slow one. More than 15 % away from either is printed, with the commits
 between which it changed. A ratio that got worse, or that the baseline has and the run does not, fails: the program ends with status 1, the run never
 becomes a part of the baseline, and every later run fails too until the ratio is back or a run is accepted. Directly after a run, --accept accepts it
@@ -26,6 +26,7 @@ import argparse
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -84,7 +85,9 @@ def is_positive(number: object) -> bool:
 
 def is_run(line: object) -> bool:
     """Return whether a line of the history, read as JSON, is a run."""
-    if not isinstance(line, dict) or not {"date", "commit", "machine"} <= set(line) or not isinstance(line.get("ratios"), dict):
+    if not isinstance(line, dict) or not isinstance(line.get("ratios"), dict):
+        return False
+    if not all(isinstance(line.get(name), str) for name in ("date", "commit", "machine")):
         return False
     return all(isinstance(ratios, dict) and all(map(is_positive, ratios.values())) for ratios in line["ratios"].values())
 
@@ -138,22 +141,33 @@ def changes(history: list[dict], new: dict) -> list[dict]:
     """
     good, failed = baseline_of(history, new["machine"])
     found = {}
-    for earlier in (good[:1], good[-LAST:]):
-        runs = [*earlier[-1:], *failed, new]
-        for (graph, name), before in medians(earlier).items():
-            ratios = [run["ratios"].get(graph, {}).get(name) for run in runs]
-            now = ratios[-1]
-            if is_change(before, now):
-                last_good = max((k for k in range(1, len(runs)) if not is_change(before, ratios[k])), default=0)
-                found[graph, name] = {
-                    "graph": graph,
-                    "ratio": name,
-                    "before": before,
-                    "now": now,
-                    "change": None if now is None else round(now / before - 1, 3),
-                    "commits": "..".join(dict.fromkeys(run["commit"] for run in runs[last_good : last_good + 2])),
-                }
+    for (graph, name), before, earlier in expected(good):
+        runs = [earlier, *failed, new]
+        ratios = [run["ratios"].get(graph, {}).get(name) for run in runs]
+        now = ratios[-1]
+        if is_change(before, now):
+            last_good = max((k for k in range(1, len(runs)) if not is_change(before, ratios[k])), default=0)
+            found[graph, name] = {
+                "graph": graph,
+                "ratio": name,
+                "before": before,
+                "now": now,
+                "change": None if now is None else round(now / before - 1, 3),
+                "commits": "..".join(dict.fromkeys(run["commit"] for run in runs[last_good : last_good + 2])),
+            }
     return list(found.values())
+
+
+def expected(good: list[dict]) -> Iterator[tuple[tuple[str, str], float, dict]]:
+    """Yield graph and name, value and run of what each ratio is compared with: its first run, then the median of the last runs."""
+    firsts: dict[tuple[str, str], tuple[float, dict]] = {}
+    for run in good:
+        for key, ratio in medians([run]).items():
+            firsts.setdefault(key, (ratio, run))
+    for key, (ratio, run) in firsts.items():
+        yield key, ratio, run
+    for key, ratio in medians(good[-LAST:]).items():
+        yield key, ratio, good[-1]
 
 
 def is_worse(change: dict) -> bool:

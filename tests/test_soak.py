@@ -6,12 +6,13 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 import pytest
 
-pytest.importorskip("httpx")
+httpx = pytest.importorskip("httpx")
 SOAK = runpy.run_path(str(Path(__file__).parents[1] / "tools" / "soak.py"))
 CHARGE = """
 import pathlib, sqlite3, sys
@@ -137,6 +138,44 @@ def test_a_command_that_does_not_end_is_a_fault(soak, monkeypatch):
     set_global(monkeypatch, endless, "LIMIT", 0.2)
     endless.do(endless.release)
     assert endless.faults[0] == "release did not end within 0.2 seconds"
+
+
+def test_a_dead_process_is_a_fault_and_there_is_a_new_one(soak, monkeypatch):
+    """The work goes on, so that the end of the soak is checked."""
+    one = soak("pass")
+    one.folder.joinpath("streets.graphml").touch()
+    set_global(monkeypatch, one, "WORKER", "input(); input(); print('done', flush=True); input()")
+    one.start_worker()
+    first = one.worker
+    first.kill()
+    first.wait()
+    assert not one.worker_made("a")
+    assert one.faults == ["the process that makes releases has ended"]
+    assert one.worker.pid != first.pid
+    one.worker.stdin.write("first line\n")
+    assert one.worker_made("b")
+    assert len(one.faults) == 1
+    one.stop(one.worker)
+
+
+def test_an_explorer_that_gives_no_answer_is_a_fault_and_there_is_a_new_one(soak, monkeypatch):
+    one = soak("pass")
+    one.explorer, one.web = (
+        one.start([sys.executable, "-c", ""], stdout=subprocess.PIPE),
+        httpx.Client(base_url="http://127.0.0.1:9"),
+    )
+    monkeypatch.setattr(one, "start_explorer", lambda: ("a new explorer", "its client"))
+    one.do(one.request)
+    assert len(one.faults) == 1
+    assert "the explorer gave no answer: ConnectError" in one.faults[0]
+    assert (one.explorer, one.web) == ("a new explorer", "its client")
+
+
+def test_an_explorer_that_does_not_start_leaves_no_timer(soak):
+    one = soak("print('no address')")
+    with pytest.raises(RuntimeError, match="the explorer did not start: no address"):
+        one.start_explorer()
+    assert not any(isinstance(thread, threading.Timer) and not thread.finished.is_set() for thread in threading.enumerate())
 
 
 @pytest.mark.parametrize(

@@ -108,6 +108,21 @@ def test_small_steps_are_reported_when_their_sum_passes_15_percent(watch, capsys
     assert statuses(watch, [10 * 0.95**k for k in range(5, 9)]) == [1] * 4
 
 
+def test_small_steps_of_a_ratio_that_is_younger_than_the_first_run_are_reported():
+    """Less than 15 % away from the median of the last five runs each time; and the control: the same steps down and up."""
+
+    def runs(factors):
+        ratios = [{"forward": 10.0} | ({"inverse": 5.0 * factor} if factor else {}) for factor in factors]
+        return [{"date": "d", "commit": str(k), "machine": "m", "ratios": {"roads": one}} for k, one in enumerate(ratios)]
+
+    def reported(history):
+        return [k for k in range(1, len(history)) if runpy.run_path(str(WATCH))["changes"](history[:k], history[k])]
+
+    falling = [None, *(0.96**k for k in range(9))]
+    assert reported(runs(falling)) == [5, 6, 7, 8, 9]  # 0.96^4 is 0.849
+    assert reported(runs([None, *(0.96 ** (k % 3) for k in range(9))])) == []
+
+
 def test_small_steps_up_are_reported(watch, capsys):
     assert statuses(watch, [10 * 1.05**k for k in range(4)]) == [0] * 4
     assert "faster: forward on roads: 10.00 -> 11.58 (+16%), a..d\n" in capsys.readouterr().out
@@ -165,7 +180,14 @@ def test_a_truncated_line_is_named_and_kept_until_a_run_is_accepted(watch, tmp_p
 
 
 @pytest.mark.parametrize(
-    "line", ["7", "{}", '{"date": 1, "commit": 2, "machine": 3, "ratios": {"roads": {"forward": null}}}', "<<<<<<< HEAD"]
+    "line",
+    [
+        "7",
+        "{}",
+        '{"date": "2026-01-01", "commit": 1, "machine": "m", "ratios": {}}',
+        '{"date": 1, "commit": 2, "machine": 3, "ratios": {"roads": {"forward": null}}}',
+        "<<<<<<< HEAD",
+    ],
 )
 def test_a_line_that_is_no_run_is_named(watch, tmp_path, capsys, line):
     (tmp_path / "history.jsonl").write_text(line + "\n")

@@ -38,7 +38,7 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import httpx
@@ -162,14 +162,17 @@ class Soak:
         limit = threading.Timer(LIMIT, process.kill)  # an explorer that says nothing must not stop the soak
         limit.start()
         lines = []
-        for line in process.stdout:
-            lines.append(line)
-            if address := re.search(r"(http://\S+)#token=(\S+)", line):
-                break
-        else:
-            msg = f"the explorer did not start: {''.join(lines)[-400:]}"
-            raise RuntimeError(msg)
-        limit.cancel()
+        try:
+            for line in process.stdout:
+                lines.append(line)
+                if address := re.search(r"(http://\S+)#token=(\S+)", line):
+                    break
+            else:
+                self.stop(process)
+                msg = f"the explorer did not start: {''.join(lines)[-400:]}"
+                raise RuntimeError(msg)
+        finally:
+            limit.cancel()
         return process, httpx.Client(base_url=address[1], headers={TOKEN_HEADER: address[2]}, timeout=LIMIT)
 
     def ended(self, process: subprocess.Popen, what: str) -> tuple[str, str]:
@@ -254,16 +257,25 @@ class Soak:
 
     def worker_made(self, name: str) -> bool:
         """Return whether the process that makes many releases made one; if not, it is a fault, and there is a new process."""
-        self.worker.stdin.write(name + "\n")
-        self.worker.stdin.flush()
+        with suppress(BrokenPipeError):  # it has ended, which is seen in the next lines
+            self.worker.stdin.write(name + "\n")
+            self.worker.stdin.flush()
         is_there, _, _ = select.select([self.worker.stdout], [], [], LIMIT)
         if is_there and self.worker.stdout.readline() == "done\n":
             self.needs["worker"].append(needs_of(self.worker.pid))
             return True
         self.faults.append(f"the process that makes releases {'has ended' if is_there else f'gave no answer in {LIMIT} seconds'}")
-        self.worker.kill()
+        self.stop(self.worker)
         self.start_worker()
         return False
+
+    def stop(self, process: subprocess.Popen) -> None:
+        """Kill a process that does not do its work, and close its pipes."""
+        process.kill()
+        process.wait()
+        for pipe in (process.stdin, process.stdout):
+            with suppress(AttributeError, BrokenPipeError):  # no such pipe, or words that nobody will read
+                pipe.close()
 
     def compete(self) -> tuple[int, ...]:
         """Releases at the same time, each of which must succeed: one to three by the command, and some in the process that makes many."""
@@ -350,7 +362,19 @@ class Soak:
             self.faults.append(f"{name} is not whole: {error!r}")
 
     def request(self) -> tuple[int, ...]:
-        """Ten requests to the explorer: some good, some that it must refuse."""
+        """Ten requests to the explorer: some good, some that it must refuse. One that gives no answer is a fault, and there is a new explorer."""
+        try:
+            self.ask()
+            self.needs["explorer"].append(needs_of(self.explorer.pid))
+        except (httpx.TransportError, OSError) as error:
+            self.faults.append(f"the explorer gave no answer: {error!r}")
+            self.stop(self.explorer)
+            self.web.close()
+            self.explorer, self.web = self.start_explorer()
+        return (0,)
+
+    def ask(self) -> None:
+        """Send ten requests to the explorer; a wrong answer is a fault."""
         for _ in range(10):
             body = {"epsilon": round(self.dice.uniform(0.1, 3), 4), "moving": self.dice.random() < 0.7}
             if self.web.post("/api/view", json=body).status_code != 200:
@@ -358,8 +382,6 @@ class Soak:
             headers = self.dice.choice([{TOKEN_HEADER: "wrong"}, {"host": "evil.example"}, {"origin": "http://evil.example"}])
             if self.web.post("/api/view", json=body, headers=headers).status_code not in (401, 403, 421):
                 self.faults.append(f"the explorer answered a request that it must refuse: {headers}")
-        self.needs["explorer"].append(needs_of(self.explorer.pid))
-        return (0,)
 
     def verify(self) -> tuple[int, ...]:
         """The verification of a release that was finished."""
@@ -372,7 +394,7 @@ class Soak:
     def do(self, step: Callable[[], tuple[int, ...]]) -> None:
         """Do a piece of work with random numbers of its own, and count its charges."""
         self.dice = random.Random(f"{self.seed} {self.counts.total()}")
-        before = len(self.charges())
+        before, n_faults = len(self.charges()), len(self.faults)
         allowed = step()
         made = len(self.charges()) - before
         if made not in allowed:
@@ -380,6 +402,8 @@ class Soak:
                 f"{step.__name__} {self.counts[step.__name__]} made {made} charges, expected {' or '.join(map(str, allowed))}"
             )
         self.counts[step.__name__] += 1
+        for fault in self.faults[n_faults:]:
+            print(f"{time.strftime('%H:%M:%S')} {fault}", flush=True)
 
     def run(self, minutes: float) -> None:
         """Do random work for some minutes."""

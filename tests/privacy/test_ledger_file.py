@@ -25,6 +25,7 @@ from hushgraph.privacy.ledger import budget as module, chain, file as ledger_fil
 from hushgraph.privacy.ledger.budget import Ledger
 from hushgraph.privacy.ledger.chain import LedgerError, LedgerTampered, total_after
 
+from ..support.interrupts import hears_interrupts
 from .ledgers import KEY, NAMES, SMALL
 
 UNCHARGED = "nothing was charged and nothing may be released"
@@ -574,7 +575,7 @@ def test_ctrl_c_ends_the_wait_for_another_process(path, state, held):
     with contextlib.closing(sqlite3.connect(file, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         command = [sys.executable, "-c", "print('begins', flush=True)" + CHARGE.replace("\nimport", "; import", 1), str(path), ""]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=hears_interrupts)
         assert [process.stdout.readline(), process.stdout.readline()] == ["begins\n", "opened\n"]
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -68,7 +69,10 @@ def create(
             weak_guarantee=weak_guarantee,
         )
         facts = budget_facts(ledger)
-        terminal.story(budget_lines(facts) | {"Next": f"hushgraph release GRAPH EVENTS --ledger {path} --epsilon ... -o FOLDER"})
+        terminal.story(
+            budget_lines(facts)
+            | {"Next": f"hushgraph release GRAPH EVENTS --ledger {shlex.quote(str(path))} --epsilon ... -o FOLDER"}
+        )
         terminal.result(facts)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import logging
+import shlex
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -328,7 +329,7 @@ def prepare(
             {
                 "Graph": f"{prepared.n:,} nodes, {prepared.n_edges:,} edges, {prepared.n_scales} scales.",
                 "Partitions": f"{prepared.partitions}, with {prepared.growth - 1:.2f} ghosts per node.",
-                "Next": f"hushgraph distributed denoise {work} SIGNAL --sigma ...",
+                "Next": f"hushgraph distributed denoise {shlex.quote(work)} SIGNAL --sigma ...",
             }
         )
         terminal.result(asdict(prepared))
@@ -399,7 +400,7 @@ def resume(work: Work, *, cluster: Cluster, as_json: AsJson = False, quiet: Quie
 
 def _how_to_resume(work: str) -> str:
     """Return what to do after a run that was stopped."""
-    return f"hushgraph distributed resume {work} goes on with it (here, or with --workers N or --scheduler ADDRESS)"
+    return f"hushgraph distributed resume {shlex.quote(work)} goes on with it (here, or with --workers N or --scheduler ADDRESS)"
 
 
 def _report(terminal: Terminal, result: DenoisedFiles) -> None:

@@ -54,7 +54,8 @@ def sentence_of(error: BaseException, command: str = "") -> tuple[str, int]:
     if isinstance(error, HushgraphError):
         return in_options(error.sentence, command), _code_of(error)
     if isinstance(error, ImportError):
-        return f"the Python package {error.name} is missing or damaged; install hushgraph again", BAD_INPUT
+        package = "a Python package" if error.name is None else f"the Python package {error.name}"
+        return f"{package} is missing or damaged; install hushgraph again", BAD_INPUT
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         place = f" for {error.filename}" if isinstance(error.filename, str) else ""
         return f"there is no room on the disk{place}; make room, or choose another place", BAD_INPUT

@@ -145,7 +145,7 @@ def command(
             weak_guarantee=weak_guarantee,
         ).checked(budget)  # before minutes of counting; the charge checks again
         graph = reading.graph(terminal, graph_file, streets=guiding.street_guides)
-        graph_words = shlex.join([str(graph_file), *words_of(reading)])  # how other commands read the same graph
+        graph_words = [str(graph_file), *words_of(reading)]  # how other commands read the same graph
         check_method(graph, method_name(method))
         guides = _checked_guides(terminal, guiding, graph, method_name(method))
         checked = replace(counting, unit=None if counting.assume_bound else ledger.unit)
@@ -169,9 +169,7 @@ def command(
             pages: list[Path] = []
             if wanted and not interrupt.requested:
                 terminal.text_when_interrupted = "the report was not finished"
-                terminal.already_done = (
-                    f"{done}: only the report is missing (hushgraph denoise {graph_words} {folder} --report ...)"
-                )
+                terminal.already_done = f"{done}: only the report is missing ({shlex.join(['hushgraph', 'denoise', *graph_words, str(folder)])} --report ...)"
                 with terminal.working("Writing the report"):
                     pages = _write_reports(folder, wanted, published, result, maps, force=force)
                 terminal.already_done, terminal.text_when_interrupted = "", done
@@ -179,7 +177,9 @@ def command(
             missing = " and ".join(str(path) for path in wanted if path not in pages)
             terminal.text_when_interrupted += f", without {missing}" * bool(missing)
             raise KeyboardInterrupt
-        _show(terminal, published, result, ledger, folder, pages, graph_words, is_guided=guides is not None)
+        key_words = [] if key_file is None else ["--key-file", str(key_file)]
+        verify = shlex.join(["hushgraph", "verify", str(folder), *graph_words, "--ledger", str(ledger.path), *key_words])
+        _show(terminal, published, result, ledger, folder, pages, verify, is_guided=guides is not None)
         if folder != output:
             raise typer.Exit(BAD_INPUT)  # a script that goes on with `output` must stop
 
@@ -228,7 +228,9 @@ def _drawn(
 
     with terminal.working("Charging the budget and drawing the noise", total=1.0) as show, watching(watch):
         terminal.text_when_interrupted = "the release was not finished"
-        terminal.already_done = f"whether the budget was charged is not known; hushgraph budget show {ledger.path} tells it"
+        terminal.already_done = (
+            f"whether the budget was charged is not known; hushgraph budget show {shlex.quote(str(ledger.path))} tells it"
+        )
         try:
             return release(counts, **asdict(request), ledger=ledger, **texts)
         except HushgraphError:
@@ -250,7 +252,7 @@ class DeferredInterrupt:
     def __enter__(self) -> DeferredInterrupt:
         if threading.current_thread() is threading.main_thread():
             for number in _SIGNALS_TO_END:
-                if signal.getsignal(number) in (signal.default_int_handler, signal.SIG_DFL):
+                if signal.getsignal(number) not in (signal.SIG_IGN, None):  # None: a handler that Python cannot put back
                     self._before[number] = signal.signal(number, self._defer)
         return self
 
@@ -344,7 +346,7 @@ def _values_saved(published: Release, spare_places: _Places) -> str:
     if file is None:
         places = "beside the output, with the temporary files, beside the ledger, in the home folder, in the current folder"
         return f"the noisy values could not be saved either ({places}) and are lost; make room before the next release"
-    command = f"hushgraph denoise GRAPH {file} --sigma {published.noise_level:.6g} --nonnegative -o FILE"
+    command = f"hushgraph denoise GRAPH {shlex.quote(str(file))} --sigma {published.noise_level:.6g} --nonnegative -o FILE"
     return f"the noisy values are in {file}, in the order of the nodes; {command} denoises them"
 
 
@@ -405,14 +407,13 @@ def _show(
     ledger: Ledger,
     folder: Path,
     pages: list[Path],
-    graph_words: str,
+    verify: str,
     *,
     is_guided: bool,
 ) -> None:
     """Show what was done, for the data owner; every word follows from public choices, those on guides from the public map too."""
     budget, left = ledger.last_snapshot.budget(), ledger.last_snapshot.remaining()  # as the charge left it
     files = [folder / "map.csv", folder / "certificate.json", *pages]
-    verify = f"hushgraph verify {folder} {graph_words} --ledger {ledger.path}"
     lines = _lines(published, budget, left)
     terminal.story({**lines, **(guide_line(result) if is_guided else {}), "Files": ", ".join(map(str, files)), "Verify": verify})
     terminal.result(

@@ -5,16 +5,19 @@ from __future__ import annotations
 import io
 import json
 import math
+import signal
 import sys
+import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from types import FrameType
 from typing import Any
 
 import typer
 
-from hushgraph._errors import ImportantWarning
+from hushgraph._errors import HushgraphError, ImportantWarning
 from hushgraph.cli.failures import INTERRUPTED, in_options, sentence_of
 
 
@@ -110,7 +113,7 @@ def open_terminal(command: str, *, as_json: bool, quiet: bool) -> Iterator[Termi
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a character that the terminal lacks, such as ² or ©, is no reason to fail
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), _interrupts_heard() as heard:
         warnings.simplefilter("ignore")  # warnings of other packages may quote values
         warnings.filterwarnings("always", category=UserWarning, module=r"hushgraph(\.|$)")
         warnings.filterwarnings("always", category=ImportantWarning)
@@ -125,9 +128,35 @@ def open_terminal(command: str, *, as_json: bool, quiet: bool) -> Iterator[Termi
             text, code = f"stopped; {terminal.text_when_interrupted}", INTERRUPTED
         except Exception as error:
             text, code = sentence_of(error, command)
+            if heard and not isinstance(
+                error, HushgraphError
+            ):  # Ctrl-C, of which compiled code that was being imported made an ImportError
+                text, code = f"stopped; {terminal.text_when_interrupted}", INTERRUPTED
         else:
             return
     raise terminal.fail(text, code) from None
+
+
+@contextmanager
+def _interrupts_heard() -> Iterator[list[int]]:
+    """Yield a list that is no longer empty once Ctrl-C was pressed, which raises KeyboardInterrupt as usual."""
+    heard: list[int] = []
+    if (
+        threading.current_thread() is not threading.main_thread()
+        or signal.getsignal(signal.SIGINT) is not signal.default_int_handler
+    ):
+        yield heard
+        return
+
+    def hear(number: int, frame: FrameType | None) -> None:
+        heard.append(number)
+        signal.default_int_handler(number, frame)
+
+    signal.signal(signal.SIGINT, hear)
+    try:
+        yield heard
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def printable(text: str) -> str:

@@ -73,12 +73,22 @@ def map_rows(folder: Path, names: list[str]) -> Iterator[list[str]]:
 
 def noisy_values(folder: Path, certificate: dict[str, Any]) -> np.ndarray:
     """Return the noisy values of a map, which must be as many as nodes and windows, and on the lattice; an error if they are not."""
-    values, n = np.array([float(value) for (value,) in map_rows(folder, ["noisy"])]), certificate["graph"]["nodes"]
-    shape = (n,) if certificate["windows"] is None else (n, len(certificate["windows"]) - 1)
-    step = certificate["lattice"]
-    if values.size != np.prod(shape) or not np.array_equal(np.rint(values / step) * step, values):
+    shape = _map_shape(certificate)
+    values = np.array([float(value) for (value,) in map_rows(folder, ["noisy"])])
+    if values.size != np.prod(shape) or not is_possible_map(values.reshape(shape), certificate):
         raise ValueError
     return values.reshape(shape)
+
+
+def is_possible_map(values: np.ndarray, claims: dict[str, Any]) -> bool:
+    """Return whether noisy values are as many as the nodes and windows that a certificate or a charge claims, and on its lattice."""
+    step = claims["lattice"]
+    return values.shape == _map_shape(claims) and np.array_equal(np.rint(values / step) * step, values)
+
+
+def _map_shape(claims: dict[str, Any]) -> tuple[int, ...]:
+    n = claims["graph"]["nodes"]
+    return (n,) if claims["windows"] is None else (n, len(claims["windows"]) - 1)
 
 
 def file_digest(path: Path) -> str:

@@ -2,8 +2,8 @@
 
 The name is a field of the charge, in the ledger, and is taken in the transaction of the charge: two processes cannot both be charged for
 it. The noisy values are a file in the folder LEDGER.releases beside the ledger, named by the hash of the charge; it is written before
-the "draw" entry that binds their SHA-256 to the charge, and a file with other values is never returned. Nothing here depends on the
-counts: whether a name is taken, by which public terms, and what is returned are functions of the ledger and of what was published.
+the "draw" entry that binds their SHA-256 to the charge, and a file with other values is never returned. A process that ends between the
+two leaves a file that is whole and not bound; it is bound when the name is asked for again. Nothing here depends on the counts: whether a name is taken, by which public terms, and what is returned are functions of the ledger and of what was published.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from hushgraph._errors import PathError, Sentence, warn_without_raising
 from hushgraph.files import array_of
 from hushgraph.privacy.ledger.budget import Charge, Ledger
 from hushgraph.privacy.ledger.chain import LedgerError, LedgerSnapshot
+from hushgraph.privacy.map_file import is_possible_map
 
 _FOLLOW = ("sigma", "lattice", "largest_count")  # from the other claims
 
@@ -47,14 +48,16 @@ def drawn_before(ledger: Ledger, name: str, claims: dict[str, Any]) -> NamedDraw
     if changes := _changes(charge.claims, json.loads(json.dumps(claims))):
         msg = "the name {!r} is taken: it was released on {} on other terms ({}); nothing was charged; use another name, or the same terms"
         raise LedgerError(Sentence(msg, name, day, "; ".join(changes)))
+    values = _stored_values(_file(ledger, charge.state))
     if charge.values_sha256 is None:
-        msg = (
-            "the name {!r} was charged on {} (entry {}), and the ledger has no map for it: the process ended before it was recorded, or is still "
-            "at it; nothing was charged now; run this again if another process is drawing, or use another name, which is charged for a new draw"
-        )
-        raise LedgerError(Sentence(msg, name, day, charge.state.entry))
-    values = _stored_values(_file(ledger, charge.state), charge.values_sha256)
-    if values is None:
+        if values is None or not is_possible_map(values, charge.claims):
+            msg = (
+                "the name {!r} was charged on {} (entry {}), and the ledger has no map for it: the process ended before it was recorded, or is still "
+                "at it; nothing was charged now; run this again if another process is drawing, or use another name, which is charged for a new draw"
+            )
+            raise LedgerError(Sentence(msg, name, day, charge.state.entry))
+        ledger.bind(charge, values)
+    elif values is None or values_digest(values) != charge.values_sha256:
         msg = (
             "the name {!r} was charged on {} (entry {}), and the map drawn for it is not in {}: the file was removed or changed; nothing was "
             "charged now; put the file back if you have it, or use another name, which is charged for a new draw"
@@ -97,13 +100,13 @@ def _changes(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
     ]
 
 
-def _stored_values(path: Path, digest: str) -> np.ndarray | None:
-    """Return the values of a file if they are those that were bound to the charge."""
+def _stored_values(path: Path) -> np.ndarray | None:
+    """Return the numbers of a file; None if it is not there or holds anything else."""
     try:
         values = array_of(path.read_bytes())
     except (OSError, ValueError):
         return None
-    return values if values.dtype.kind == "f" and values_digest(values) == digest else None
+    return values if values.dtype.kind == "f" else None
 
 
 def _folder(ledger: Ledger) -> Path:

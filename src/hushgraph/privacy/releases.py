@@ -453,19 +453,20 @@ def release(
         values = _draw(counts, charge)
         if name is not None:
             keep_draw(ledger, charge, values)
-        _bind(ledger, charge, values)
+        _bind(ledger, charge, values, name)
     return _assembled(terms, values, charge.state)
 
 
-def _bind(ledger: Ledger, charge: Charge, values: np.ndarray) -> None:
-    """Write the SHA-256 of the values into the ledger; if that fails, warn: the release was paid for and is still good."""
+def _bind(ledger: Ledger, charge: Charge, values: np.ndarray, name: str | None) -> None:
+    """Write the SHA-256 of the values into the ledger; if that fails, or Ctrl-C ends it, warn: the release was paid for and is still good."""
     try:
         ledger.bind(charge, values)
-    except Exception as error:
+    except (Exception, KeyboardInterrupt) as error:
         reason = error if isinstance(error, HushgraphError | OSError) else type(error).__name__  # other texts may quote data
+        later = "" if name is None else "; asking for the name again tries to record it once more"
         msg = (
-            f"the release was charged and is returned, but its map could not be recorded in the ledger ({reason}): export it now; verify will "
-            f"say that no map is bound to entry {charge.entry}, and a name cannot return it"
+            f"the release was charged and is returned, but its map could not be recorded in the ledger ({reason}): export it now; verify may "
+            f"say that no map is bound to entry {charge.entry}{later}"
         )
         warn_without_raising(msg, stacklevel=3)
 

@@ -126,6 +126,13 @@ class NamedCharge:
 
 # ---- the ledger -----------------------------------------------------------------------------------------------------
 
+# What may be so, by kind of the entry, if the disk failed while it was written.
+_DOUBT = {
+    "charge": "it may be charged, and no noise was drawn for it",
+    "draw": "the map may be recorded",
+    "renew": "the new period may have begun",
+}
+
 
 def _insert(connection: sqlite3.Connection, key: bytes | None, snapshot: LedgerSnapshot | None, **fields: Any) -> LedgerSnapshot:
     """Write one more entry, in a transaction that verified the ones before, and return the snapshot with it."""
@@ -377,21 +384,27 @@ class Ledger:
         self._warn_if_not_written(memory)
         return Charge(snapshot, squared, sigma, **claim, creator=_CREATOR)
 
-    def bind(self, charge: Charge, values: np.ndarray) -> None:
+    def bind(self, charge: Charge | NamedCharge, values: np.ndarray) -> None:
         """Write the SHA-256 of the noisy values that a charge paid for, so that `verify` tells them from any others. Costs nothing.
 
-        The file was verified as a whole for the charge a moment ago, so only what was written since is read.
+        The file was verified as a whole for the charge, so only what was written since is read.
 
         Parameters
         ----------
-        charge : Charge
-            A charge of this ledger that was drawn for.
+        charge : Charge or NamedCharge
+            A charge of this ledger that was drawn for; a NamedCharge if the process that drew ended before it could bind what it kept.
         values : array
             The noisy values.
+
+        Raises
+        ------
+        LedgerError
+            If other values are bound to the charge already.
         """
-        charge.check_drawn()
+        if isinstance(charge, Charge):
+            charge.check_drawn()
         paid = charge.state
-        drawn: dict[str, Any] = {"of": charge.entry, "values_sha256": values_digest(values)}
+        drawn: dict[str, Any] = {"of": paid.entry, "values_sha256": values_digest(values)}
         refusal = "the charge was made and stays, and its map was not bound to it: "
         with transaction(self.path, "IMMEDIATE", refusal) as connection, locked_memory(refusal) as memory:
             rows = rows_of(self.path, connection, since=paid.entry)
@@ -399,7 +412,14 @@ class Ledger:
             later = [(entry, head) for entry, head in memory.seen(self.identity) if entry > paid.entry]
             check_heads(self.path.name, rows, later, "this machine", since=paid.entry)
             snapshot = verified_snapshot(self.path.name, rows[1:], key=self._key, known=paid, tail=True)
-            snapshot = self._append(connection, memory, snapshot, kind="draw", period=snapshot.period, note=None, **drawn)
+            bound = [
+                fields for _, text, _ in rows[1:] if (fields := json.loads(text))["kind"] == "draw" and fields["of"] == paid.entry
+            ]
+            if not bound:
+                self._append(connection, memory, snapshot, kind="draw", period=snapshot.period, note=None, **drawn)
+            elif bound[0]["values_sha256"] != drawn["values_sha256"]:
+                msg = "{}entry {} of {} has another map already; one charge pays for one map"
+                raise LedgerError(Sentence(msg, refusal, paid.entry, self.path.name))
         self._warn_if_not_written(memory)
 
     def charge_named(self, name: str) -> NamedCharge | None:
@@ -636,8 +656,8 @@ class Ledger:
             connection.close()
             if error_code(error) != sqlite3.SQLITE_IOERR or not self._may_hold(snapshot):
                 raise
-            msg = "the disk failed ({}) after entry {} was written to the ledger {}; it may be charged, and no noise was drawn for it; {ledger.entries()} shows it"
-            raise LedgerError(Sentence(msg, error, snapshot.entry, self.path)) from error
+            msg = "the disk failed ({}) after entry {} was written to the ledger {}; {}; {ledger.entries()} shows it"
+            raise LedgerError(Sentence(msg, error, snapshot.entry, self.path, _DOUBT[fields["kind"]])) from error
         self._last = snapshot
         memory.add(snapshot, self.path, takes_over=takes_over)
         return snapshot

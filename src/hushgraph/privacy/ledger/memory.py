@@ -37,6 +37,7 @@ _TABLES = (
 )
 # The last one: a message of SQLite that quotes bytes of a damaged file.
 _UNREADABLE = (OSError, sqlite3.DatabaseError, UnicodeDecodeError)
+_PATIENCE_AFTER = 10.0  # seconds to wait for readers when the ledger has its new entry: a user who waits cannot stop it any more
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)  # the last: a table is missing
 
 
@@ -219,7 +220,7 @@ def locked_memory(refusal: str, patience: float | None = None) -> Iterator[Memor
         yield memory
         if connection is not None and path is not None:
             try:
-                _write(connection, before, memory, patience)
+                _write(connection, before, memory, _PATIENCE_AFTER if patience is None else patience)
             except _UNREADABLE as error:  # the ledger has its new entry already, so the charge stands
                 memory.problem = _problem(error, path)
 
