@@ -49,7 +49,7 @@ test-browser: $(VENV)/.browser  ## explorer and report in a real browser (Debian
 
 # Tests the code that reads events and charges budgets with the lowest versions in pyproject.toml. `make test` uses the newest versions,
 # because a new .venv has them.
-test-lowest: $(LOWEST)/.installed  ## tests/privacy with the lowest allowed version of every requirement
+test-lowest: $(LOWEST)/.installed  ## most of tests/privacy with the lowest allowed version of every requirement
 	PYTHONWARNINGS=error $(LOWEST)/bin/python .ci/imports.py
 	$(LOWEST)/bin/python -m pytest -n $(WORKERS) --dist worksteal -m "not statistics" tests/privacy \
 	  --ignore=tests/privacy/test_lattice_noise.py --ignore=tests/privacy/test_calibration.py --ignore=tests/privacy/test_planning.py
@@ -260,5 +260,5 @@ $(BENCH)/.installed: $(CORE)
 	  --editable '.[events]' pygsp opendp bm3d scikit-image PyWavelets matplotlib
 	touch $@
 
-clean:
+clean:  ## removes the environments, builds, results and caches
 	rm -rf $(VENV) $(BENCH) $(LOWEST) out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

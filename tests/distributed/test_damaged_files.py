@@ -285,6 +285,29 @@ def test_a_damaged_summary_of_a_run_is_computed_again(work, noisy, damage):
     np.testing.assert_array_equal(again.read(), first.read())
 
 
+def test_a_changed_number_in_a_file_of_facts_is_no_other_result(work, noisy):
+    """Each file has a checksum of its facts; without it the control, a changed risk, is believed."""
+    first = denoise(work, noisy, sigma=1.0, method="sgwt_sure", n_probes=1, keep=True)
+    risk, signal = first.risk, first.read()
+    paths = [first.folder / "result.json", first.folder / "run.json", *sorted(first.folder.glob("00000/*.json"))]
+    assert len(paths) > 4
+    for path in paths:
+        whole = path.read_bytes()
+        digits = [place for place in range(len(whole)) if chr(whole[place]).isdigit()]
+        for place in digits[:: max(1, len(digits) // 5)]:
+            path.write_bytes(whole[:place] + b"%d" % ((int(chr(whole[place])) + 1) % 10) + whole[place + 1 :])
+            if path.name == "run.json":
+                with pytest.raises(InputError, match=r"run\.json is damaged"):
+                    resume(work, keep=True)
+            else:
+                again = resume(work, keep=True)
+                assert again.risk == risk, path
+                np.testing.assert_array_equal(again.read(), signal)
+            path.write_bytes(whole)
+    (first.folder / "result.json").write_text(json.dumps(read_json(first.folder / "result.json") | {"risk": 7.0}))
+    assert resume(work, keep=True).risk == 7.0
+
+
 def test_a_result_with_other_columns_is_not_read(work, noisy):
     """A part as no run writes it: names that are no text, one column, and columns of other types."""
     result = denoise(work, noisy, sigma=1.0)

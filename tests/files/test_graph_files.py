@@ -385,6 +385,13 @@ def test_what_unpacks_without_end_is_refused(tmp_path, monkeypatch):
         ({"edges": [[0, 1]], "n": 2, "weights": [-1.0]}, "must not be negative"),
         ({"edges": [[0, 1]], "n": 2, "crs": "utm"}, "crs in"),
         ({"edges": [[0, 1]], "n": 2, "labels": [1.5, 2.5]}, "labels in"),
+        (
+            {"edges": [[0, 1]], "n": 2, "version": 2},
+            "written by a newer version of hushgraph .version 2; this one knows 1.; use that version",
+        ),
+        ({"edges": [[0, 1]], "n": 2, "version": 0}, "version in .* must be an integer from 1"),
+        ({"edges": [[0, 1]], "n": 2, "version": [1]}, "version in .* must be an integer from 1"),
+        ({"edges": [[0, 1]], "n": 2, "version": 1.5}, "version in .* must be an integer from 1"),
         ({"format": "bsr", "shape": [2, 2], "data": [1.0]}, "csr, csc or coo"),
         ({"format": "csr", "shape": [2, 2], "data": [1.0], "indices": [7], "indptr": [0, 1, 1]}, "whole square matrix"),
         ({"format": "csr", "shape": [2, 3], "data": [1.0], "indices": [1], "indptr": [0, 1, 1]}, "square"),
@@ -394,6 +401,15 @@ def test_npz_that_is_no_graph(tmp_path, arrays, said):
     np.savez(tmp_path / "a.npz", **arrays)
     with pytest.raises(ValueError, match=said):
         files.read_graph(tmp_path / "a.npz")
+
+
+def test_npz_states_its_version_and_is_read_without_one(tmp_path):
+    graph = Graph.from_edges(SQUARE, labels=list("abcd"))
+    files.write_graph(tmp_path / "a.npz", graph)
+    content = dict(np.load(tmp_path / "a.npz"))
+    assert content.pop("version") == 1
+    np.savez(tmp_path / "older.npz", **content)
+    same(files.read_graph(tmp_path / "older.npz"), graph)
 
 
 def test_npz_with_objects_is_not_unpickled(tmp_path):

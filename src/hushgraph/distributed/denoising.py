@@ -399,12 +399,12 @@ def _name_of(stated: Facts | None) -> str:
 
 def _read_run(work: Place, folder: Place, facts: Facts) -> Run:
     """Return the run of a folder, if it was begun on this preparation."""
-    stated = read_json(folder / "run.json") or {}
+    stated = read_json(folder / "run.json")
     for name in ("graph_hash", "partition_hash"):
-        if stated.get(name) != facts[name]:
+        if stated is not None and stated.get(name) != facts[name]:
             msg = "{} was begun on another preparation ({} differs); remove it, and begin again with {denoise()}"
             raise InputError(Sentence(msg, folder, name))
-    if _name_of(stated) != folder.name:
+    if stated is None or _name_of(stated) != folder.name:
         msg = "{} is damaged: it does not hold what was written there; remove the folder {} and call {denoise()} again"
         raise InputError(Sentence(msg, folder / "run.json", folder))
     settings = {field.name: stated[field.name] for field in fields(Run) if field.name in stated}
@@ -487,7 +487,7 @@ def _check_signals(run: Run) -> None:
 def _has_all_files(run: Run, facts: Facts, address: str) -> bool:
     """Return whether all files of the result exist and belong to the run."""
     marks = [run.output(part, "write").read_facts() for part in range(facts["partitions"])]
-    return all(mark is not None and is_written(run, part, address, mark["rows"]) for part, mark in enumerate(marks))
+    return all(mark is not None and is_written(run, part, address, mark.get("rows")) for part, mark in enumerate(marks))
 
 
 def _write_files_again(run: Run, facts: Facts, runner: Runner, result: Facts, address: str) -> Facts | None:

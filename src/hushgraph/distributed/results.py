@@ -78,8 +78,8 @@ def part_file(address: str, part: int) -> str:
     return f"{address}/part-{part:05d}.parquet"
 
 
-def is_written(run: Run, part: int, address: str, rows: int) -> bool:
-    """Return whether the file of a partition exists, is whole and belongs to this run, as the metadata at its end says."""
+def is_written(run: Run, part: int, address: str, rows: int | None) -> bool:
+    """Return whether the file of a partition exists, has so many rows and belongs to this run, as the metadata at its end says."""
     try:
         with open_file(part_file(address, part)) as file, reading_parquet(part_file(address, part)):
             metadata = parquet_module().ParquetFile(file).metadata

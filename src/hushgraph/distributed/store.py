@@ -5,7 +5,7 @@ with the sizes and checksums of its files, when they are safe. The files of a ki
 not fit it, and the task runs again. A file whose bytes changed later, with the same size, does not fit its checksum: it is not used.
 
 A process compares a checksum once for each file that it did not itself write on a disk. Arrays without a task have theirs in a file beside
-them (`mark_array`). Folders of earlier versions have no checksums, nor have the facts in marks and in the manifest.
+them (`mark_array`). The facts in marks, in the manifest and in other JSON files have one in the file itself. Folders of earlier versions have no checksums.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ Place = Path | StoredPath  # a file or folder of a work folder: on a disk that a
 VERSION = 1
 CHUNK = 2**20  # values, or bytes, read at a time where whole arrays are too large
 DEEPEST = 6  # the folder of a run is at most so many folders above its files
+_FACTS_CHECKSUM = "checksum of all other facts"
 MOST_KNOWN = 100_000  # files whose checksums are not compared again
 _known: dict[str, tuple[int, int, int]] = {}  # files that this process wrote or compared with their checksums, as they were then
 
@@ -285,8 +286,8 @@ def file_hash(path: Place) -> str:
 
 
 def write_json(path: Place, facts: dict[str, Any]) -> None:
-    """Write facts as JSON, safely on disk."""
-    content = json.dumps(facts, indent=1).encode()
+    """Write facts as JSON with their checksum, safely on disk."""
+    content = json.dumps({**facts, _FACTS_CHECKSUM: _checksum_of_facts(facts)}, indent=1).encode()
     if isinstance(path, StoredPath):
         path.write_bytes(content)
         return
@@ -302,7 +303,14 @@ def read_json(path: Place) -> dict[str, Any] | None:
         raise
     except (OSError, ValueError, RecursionError):
         return None
-    return facts if isinstance(facts, dict) else None
+    if not isinstance(facts, dict):
+        return None
+    stated = facts.pop(_FACTS_CHECKSUM, None)  # files of earlier versions have none
+    return facts if stated is None or stated == _checksum_of_facts(facts) else None
+
+
+def _checksum_of_facts(facts: dict[str, Any]) -> int:
+    return zlib.crc32(json.dumps(facts, sort_keys=True).encode())
 
 
 def size_of(path: Place) -> int:

@@ -18,6 +18,7 @@ from hushgraph.files.npy import array_of
 from hushgraph.files.text import MOST_UNPACKED, UNPACKED_FREELY, all_bytes
 from hushgraph.graphs import MAX_NODES, Curves, EdgeTable, NodeNames, Outlines, affinities, column_of, label_kind
 
+FORMAT = 1  # of the graphs that `write_graph` writes; one of before 20 November 2026 does not state it
 _COVARIATES = "covariate_names", "covariates"
 _CURVES = "curve_points", "curve_starts", "curve_edges"
 _OUTLINES = "outline_corners", "outline_starts", "outline_nodes"
@@ -65,6 +66,15 @@ def read_arrays(path: Path) -> dict[str, np.ndarray]:
 
 
 def _our_table(path: Path, arrays: dict[str, np.ndarray], weight: ColumnChoice, distance: ColumnChoice) -> EdgeTable:
+    stated = arrays.get("version", np.int64(FORMAT))
+    if stated.shape != () or stated.dtype.kind not in "iu" or stated < 1:
+        msg = f"version in {path} must be an integer from 1; got {shown(stated)}; write the graph again"
+        raise InputError(msg)
+    if stated > FORMAT:
+        msg = (
+            f"{path} was written by a newer version of hushgraph (version {int(stated)}; this one knows {FORMAT}); use that version"
+        )
+        raise InputError(msg)
     pairs, n = arrays["edges"], arrays["n"]
     if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.dtype.kind not in "iu" or n.shape != () or n.dtype.kind not in "iu":
         msg = f"{path} must hold edges, (m, 2) integers, and n, an integer; got {shown(pairs)} and {shown(n)}"
@@ -194,9 +204,10 @@ def _table(
 
 
 def write_npz(file: BinaryIO, table: EdgeTable) -> None:
-    """Write `edges`, `n`, and weights, coordinates, labels, covariates, outlines, names and attribution if there are any, packed."""
+    """Write `version`, `edges`, `n`, and weights, coordinates, labels, covariates, outlines, names and attribution if there are any, packed."""
     label_kind(table.labels, ".npz")
-    arrays: dict[str, Any] = {"edges": table.pairs, "n": np.int64(table.n), "weights": table.weights, "coords": table.coords}
+    arrays: dict[str, Any] = {"version": np.int64(FORMAT), "edges": table.pairs, "n": np.int64(table.n)}
+    arrays |= {"weights": table.weights, "coords": table.coords}
     arrays |= {"labels": table.labels, "crs": None if table.crs is None else np.array(table.crs)}
     if table.covariates:
         arrays |= dict(zip(_COVARIATES, (np.array(list(table.covariates)), np.stack(list(table.covariates.values()))), strict=True))
