@@ -24,8 +24,8 @@ def write_part(run: Run, part: int, address: str, unchanged: bool) -> dict[str, 
     out = run.output(part, "write")
     if (
         (finished := out.read_facts()) is not None
-        and finished["address"] == address
-        and is_written(run, part, address, finished["rows"])
+        and finished.get("address") == address
+        and is_written(run, part, address, finished.get("rows"))
     ):
         return finished
     nodes = run.owned(part)

@@ -337,6 +337,20 @@ def pieces(count: int, size: int | None = None) -> Iterator[slice]:
     return (slice(start, min(start + size, count)) for start in range(0, count, size))
 
 
+class MarkFacts(dict[str, Any]):
+    """The facts in the mark of a task. One that is missing, in a mark without a checksum, is the error of a damaged file."""
+
+    def __init__(self, facts: dict[str, Any], path: Place) -> None:
+        super().__init__(facts)
+        self._path = path
+
+    def __missing__(self, name: str) -> Any:
+        raise damaged_error(self._path)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return MarkFacts, (dict(self), self._path)
+
+
 class Output:
     """The files of one task: arrays `stage.name.npy` in a folder, and the mark `stage.json`, written last."""
 
@@ -384,10 +398,12 @@ class Output:
     def _read_mark(self) -> dict[str, Any] | None:
         """Return the mark, which is read once; None if it is missing or damaged."""
         if self._mark is None:
-            mark = read_json(self.folder / f"{self.stage}.json")
+            path = self.folder / f"{self.stage}.json"
+            mark = read_json(path)
             if mark is not None and all(isinstance(mark.get(name), dict) for name in ("files", "facts")):
                 checksums = mark.get("checksums")
-                self._mark = {**mark, "checksums": checksums if isinstance(checksums, dict) else {}}
+                facts = MarkFacts(mark["facts"], path)
+                self._mark = {**mark, "checksums": checksums if isinstance(checksums, dict) else {}, "facts": facts}
         return self._mark
 
     def read_facts(self) -> dict[str, Any] | None:
