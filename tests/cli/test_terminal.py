@@ -6,7 +6,7 @@ import signal
 import pytest
 import typer
 
-from hushgraph._errors import InputError
+from hushgraph._errors import InputError, MissingPackageError
 from hushgraph.cli.failures import BAD_INPUT, INTERRUPTED, UNEXPECTED
 from hushgraph.cli.terminal import open_terminal
 
@@ -43,7 +43,9 @@ def ends(error, *, after_interrupt):
     return end.value.exit_code
 
 
-@pytest.mark.parametrize("error", [*HIDING, KeyboardInterrupt()], ids=lambda error: type(error).__name__)
+@pytest.mark.parametrize(
+    "error", [*HIDING, MissingPackageError("plots need matplotlib"), KeyboardInterrupt()], ids=lambda error: type(error).__name__
+)
 def test_an_error_that_took_the_place_of_control_c_is_control_c(error, capsys):
     assert ends(error, after_interrupt=True) == INTERRUPTED
     assert "stopped; nothing was written" in capsys.readouterr().err

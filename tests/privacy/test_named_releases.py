@@ -218,7 +218,9 @@ def test_only_a_possible_map_is_bound_after_a_crash(graph, ledger):
     file = drawn_and_not_bound(ledger)
     values = np.load(file)
     nan = np.where(np.arange(graph.n) == 3, np.nan, values)
-    for impossible in (values[:-1], values + 1e-9, nan, values[:, None], values.astype(str), values.astype(int)):
+    infinite = np.where(np.arange(graph.n) == 3, np.inf, values)
+    kinds_of_numbers = [values.astype(kind) for kind in (str, int, np.float32)]
+    for impossible in (values[:-1], values + 1e-9, nan, infinite, values[:, None], *kinds_of_numbers):
         np.save(file, impossible)
         with pytest.raises(LedgerError, match="the ledger has no map for it"):
             released(counts_of(graph), ledger)
@@ -250,18 +252,59 @@ def test_a_second_map_for_one_charge_is_refused(graph, ledger):
     assert kinds(ledger) == ["create", "charge", "draw"]
 
 
+def test_a_ledger_with_a_key_binds_no_file_that_nobody_bound(graph, path, monkeypatch):
+    """Whoever can write the file, and has no key, must not choose the map. The release itself is returned, with a warning."""
+    ledger = Ledger.create(
+        path, dataset="trips", unit="person", adjacency="add-remove", epsilon=2, delta=1e-6, key=b"0123456789abcdef"
+    )
+    for error in (KeyboardInterrupt, LedgerError("database is locked")):
+
+        def stopped(*_, error=error):
+            raise error
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Ledger, "bind", stopped)
+            with pytest.warns(UserWarning, match="export it now; verify may say that no map is bound to entry .$"):
+                assert released(counts_of(graph), ledger, name=str(error), epsilon=0.5).values.shape == (graph.n,)
+        with pytest.raises(LedgerError, match="the ledger has no map for it"):
+            released(counts_of(graph), ledger, name=str(error), epsilon=0.5)
+    assert kinds(ledger) == ["create", "charge", "charge"]
+
+
+def test_a_map_that_another_one_replaced_meanwhile_is_not_returned(graph, ledger, monkeypatch):
+    """Somebody changes the file, and a second process binds it, before the first one can: the ledger has one map, so no other is returned."""
+    real, other = Ledger.bind, []
+
+    def slow(self, charge, values):
+        monkeypatch.setattr(Ledger, "bind", real)
+        (file,) = ledger.path.with_name("budget.db.releases").iterdir()
+        np.save(file, values + 8)
+        other.append(again(counts_of(graph), Ledger.open(ledger.path)))
+        real(self, charge, values)
+
+    monkeypatch.setattr(Ledger, "bind", slow)
+    with pytest.raises(LedgerError, match="has another map already; one charge pays for one map"):
+        released(counts_of(graph), ledger)
+    assert np.array_equal(again(counts_of(graph), ledger).values, other[0].values)
+
+
 @pytest.mark.parametrize("name", ["march", None])
 def test_control_c_while_the_map_is_recorded_loses_nothing(graph, ledger, monkeypatch, name):
+    """It ends the call if the name returns the map later."""
+
     def interrupted(*_):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
         patch.setattr(Ledger, "bind", interrupted)
-        with pytest.warns(UserWarning, match="its map could not be recorded in the ledger .KeyboardInterrupt.: export it now"):
-            first = released(counts_of(graph), ledger, name=name)
-    assert first.values.shape == (graph.n,)
-    if name is not None:
-        assert np.array_equal(again(counts_of(graph), ledger).values, first.values)
+        if name is None:
+            with pytest.warns(UserWarning, match="its map could not be recorded in the ledger .KeyboardInterrupt.: export it now"):
+                assert released(counts_of(graph), ledger, name=name).values.shape == (graph.n,)
+            return
+        with pytest.raises(KeyboardInterrupt):
+            released(counts_of(graph), ledger, name=name)
+    assert again(counts_of(graph), ledger).values.shape == (graph.n,)
+    assert kinds(ledger) == ["create", "charge", "draw"]
 
 
 def test_a_ledger_that_cannot_record_the_map_loses_nothing(graph, ledger, monkeypatch):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections import Counter
 from enum import StrEnum
 from pathlib import Path
@@ -105,7 +106,7 @@ def _read(folders: list[Path], names: list[str], graph: Graph) -> dict[str, tupl
     for name, (folder, release) in releases.items():
         if release.windows is not None:
             msg = (
-                f"{folder} is a release over time windows; hushgraph denoise GRAPH {folder} already lets its windows guide each other; "
+                f"{folder} is a release over time windows; hushgraph denoise GRAPH {shlex.quote(str(folder))} already lets its windows guide each other; "
                 "leave it out here"
             )
             raise InputError(msg)

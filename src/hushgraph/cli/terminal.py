@@ -128,9 +128,8 @@ def open_terminal(command: str, *, as_json: bool, quiet: bool) -> Iterator[Termi
             text, code = f"stopped; {terminal.text_when_interrupted}", INTERRUPTED
         except Exception as error:
             text, code = sentence_of(error, command)
-            if heard and not isinstance(
-                error, HushgraphError
-            ):  # Ctrl-C, of which compiled code that was being imported made an ImportError
+            # compiled code that is being imported makes an ImportError of Ctrl-C
+            if heard and (isinstance(error, ImportError) or not isinstance(error, HushgraphError)):
                 text, code = f"stopped; {terminal.text_when_interrupted}", INTERRUPTED
         else:
             return

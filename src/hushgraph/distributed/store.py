@@ -287,6 +287,7 @@ def file_hash(path: Place) -> str:
 
 def write_json(path: Place, facts: dict[str, Any]) -> None:
     """Write facts as JSON with their checksum, safely on disk."""
+    facts = json.loads(json.dumps(facts))  # as they will be read
     content = json.dumps({**facts, _FACTS_CHECKSUM: _checksum_of_facts(facts)}, indent=1).encode()
     if isinstance(path, StoredPath):
         path.write_bytes(content)
@@ -305,8 +306,9 @@ def read_json(path: Place) -> dict[str, Any] | None:
         return None
     if not isinstance(facts, dict):
         return None
-    stated = facts.pop(_FACTS_CHECKSUM, None)  # files of earlier versions have none
-    return facts if stated is None or stated == _checksum_of_facts(facts) else None
+    if _FACTS_CHECKSUM not in facts:  # a file of an earlier version
+        return facts
+    return facts if facts.pop(_FACTS_CHECKSUM) == _checksum_of_facts(facts) else None
 
 
 def _checksum_of_facts(facts: dict[str, Any]) -> int:

@@ -83,7 +83,8 @@ def noisy_values(folder: Path, certificate: dict[str, Any]) -> np.ndarray:
 def is_possible_map(values: np.ndarray, claims: dict[str, Any]) -> bool:
     """Return whether noisy values are as many as the nodes and windows that a certificate or a charge claims, and on its lattice."""
     step = claims["lattice"]
-    return values.shape == _map_shape(claims) and np.array_equal(np.rint(values / step) * step, values)
+    is_whole = values.shape == _map_shape(claims) and values.dtype == np.float64 and bool(np.isfinite(values).all())
+    return is_whole and np.array_equal(np.rint(values / step) * step, values)
 
 
 def _map_shape(claims: dict[str, Any]) -> tuple[int, ...]:

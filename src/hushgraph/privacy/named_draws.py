@@ -2,8 +2,10 @@
 
 The name is a field of the charge, in the ledger, and is taken in the transaction of the charge: two processes cannot both be charged for
 it. The noisy values are a file in the folder LEDGER.releases beside the ledger, named by the hash of the charge; it is written before
-the "draw" entry that binds their SHA-256 to the charge, and a file with other values is never returned. A process that ends between the
-two leaves a file that is whole and not bound; it is bound when the name is asked for again. Nothing here depends on the counts: whether a name is taken, by which public terms, and what is returned are functions of the ledger and of what was published.
+the "draw" entry that binds their SHA-256 to the charge; from then on a file with other values is never returned. A process that ends between
+the two leaves a file that is not bound. It is bound when the name is asked for again, but not in a ledger with a key: whoever can write the
+file, and has no key, must not choose the map. Nothing here depends on the counts: whether a name is taken, by which public terms, and what is
+returned are functions of the ledger and of what was published.
 """
 
 from __future__ import annotations
@@ -50,7 +52,7 @@ def drawn_before(ledger: Ledger, name: str, claims: dict[str, Any]) -> NamedDraw
         raise LedgerError(Sentence(msg, name, day, "; ".join(changes)))
     values = _stored_values(_file(ledger, charge.state))
     if charge.values_sha256 is None:
-        if values is None or not is_possible_map(values, charge.claims):
+        if values is None or ledger.keyed or not is_possible_map(values, charge.claims):
             msg = (
                 "the name {!r} was charged on {} (entry {}), and the ledger has no map for it: the process ended before it was recorded, or is still "
                 "at it; nothing was charged now; run this again if another process is drawing, or use another name, which is charged for a new draw"
@@ -77,14 +79,19 @@ def make_folder(ledger: Ledger) -> None:
     check_folder(folder, expected="nothing was charged: ", advice="give access, or leave name= out")
 
 
-def keep_draw(ledger: Ledger, charge: Charge, values: np.ndarray) -> None:
-    """Write the noisy values that a charge paid for; if that fails, warn: the release was paid for and is still good."""
+def keep_draw(ledger: Ledger, charge: Charge, values: np.ndarray) -> bool:
+    """Write the noisy values that a charge paid for, and return whether the name can return them before they are bound.
+
+    If they cannot be written, warn: the release was paid for and is still good.
+    """
     try:
         with atomic_file(_file(ledger, charge.state), replace=False, sync=True) as draft:
             np.save(draft, values, allow_pickle=False)
     except OSError as error:
         msg = f"the release was charged and is returned, but cannot be kept under its name ({error.strerror}); export it now"
         warn_without_raising(msg, stacklevel=3)
+        return False
+    return not ledger.keyed
 
 
 def _changes(before: dict[str, Any], now: dict[str, Any]) -> list[str]:

@@ -31,7 +31,7 @@ from hushgraph.privacy.frozen import FrozenDict, frozen_array
 from hushgraph.privacy.guarantee import guarantee_in_words
 from hushgraph.privacy.lattice import lattice_noise, lattice_step, steps_from
 from hushgraph.privacy.ledger.budget import Charge, Ledger
-from hushgraph.privacy.ledger.chain import LedgerError, LedgerSnapshot, fraction_of
+from hushgraph.privacy.ledger.chain import LedgerError, LedgerSnapshot, OtherMapError, fraction_of
 from hushgraph.privacy.map_file import noisy_values, row_columns
 from hushgraph.privacy.named_draws import drawn_before, keep_draw, make_folder
 from hushgraph.privacy.publication import export
@@ -451,19 +451,25 @@ def release(
         reached(0.5, "drawing the noise")
     with between(0.5, 1.0):
         values = _draw(counts, charge)
-        if name is not None:
-            keep_draw(ledger, charge, values)
-        _bind(ledger, charge, values, name)
+        is_kept = name is not None and keep_draw(ledger, charge, values)
+        _bind(ledger, charge, values, is_kept=is_kept)
     return _assembled(terms, values, charge.state)
 
 
-def _bind(ledger: Ledger, charge: Charge, values: np.ndarray, name: str | None) -> None:
-    """Write the SHA-256 of the values into the ledger; if that fails, or Ctrl-C ends it, warn: the release was paid for and is still good."""
+def _bind(ledger: Ledger, charge: Charge, values: np.ndarray, *, is_kept: bool) -> None:
+    """Write the SHA-256 of the values into the ledger; if that fails, warn: the release was paid for and is still good.
+
+    Ctrl-C is an error only if the name returns the values later (`is_kept`); otherwise they would be lost with it.
+    """
     try:
         ledger.bind(charge, values)
+    except OtherMapError:
+        raise
     except (Exception, KeyboardInterrupt) as error:
+        if is_kept and isinstance(error, KeyboardInterrupt):
+            raise
         reason = error if isinstance(error, HushgraphError | OSError) else type(error).__name__  # other texts may quote data
-        later = "" if name is None else "; asking for the name again tries to record it once more"
+        later = "; asking for the name again tries to record it once more" if is_kept else ""
         msg = (
             f"the release was charged and is returned, but its map could not be recorded in the ledger ({reason}): export it now; verify may "
             f"say that no map is bound to entry {charge.entry}{later}"

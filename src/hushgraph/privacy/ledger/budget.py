@@ -43,6 +43,7 @@ from hushgraph.privacy.ledger.chain import (
     LedgerError,
     LedgerSnapshot,
     LedgerTampered,
+    OtherMapError,
     check_heads,
     checked_identity,
     checked_sensitivity,
@@ -399,7 +400,7 @@ class Ledger:
         Raises
         ------
         LedgerError
-            If other values are bound to the charge already.
+            If other values are bound to the charge already (OtherMapError), or the file cannot be written.
         """
         if isinstance(charge, Charge):
             charge.check_drawn()
@@ -419,7 +420,7 @@ class Ledger:
                 self._append(connection, memory, snapshot, kind="draw", period=snapshot.period, note=None, **drawn)
             elif bound[0]["values_sha256"] != drawn["values_sha256"]:
                 msg = "{}entry {} of {} has another map already; one charge pays for one map"
-                raise LedgerError(Sentence(msg, refusal, paid.entry, self.path.name))
+                raise OtherMapError(Sentence(msg, refusal, paid.entry, self.path.name))
         self._warn_if_not_written(memory)
 
     def charge_named(self, name: str) -> NamedCharge | None:

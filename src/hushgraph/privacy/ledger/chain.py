@@ -68,6 +68,10 @@ class BudgetExceeded(LedgerError):  # noqa: N818
     """The release would cost more than what is left; nothing was charged."""
 
 
+class OtherMapError(LedgerError):
+    """A charge has another map already: one charge pays for one map."""
+
+
 class LedgerTampered(LedgerError):  # noqa: N818
     """The file was edited, rolled back, rewritten or damaged."""
 
