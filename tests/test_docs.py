@@ -253,3 +253,11 @@ def test_the_table_of_words_bounds_the_chance_of_a_right_guess():
     for epsilon, percent in ((float(row[0]), float(row[1])) for row in rows):
         bound = 100 * (math.exp(epsilon) + 1e-3) / (1 + math.exp(epsilon))
         assert bound <= percent < bound + 0.1
+
+
+@pytest.mark.parametrize("name", ["CONTRIBUTING.md", "CHANGELOG.md"])
+def test_a_page_that_the_documentation_includes_has_no_relative_link(name):
+    """Such a link would lead elsewhere from the page that includes it, and `make docs` would fail."""
+    form = re.compile(r"\]\((?!https?:|#)[^)\s]+\)")
+    assert form.search("see [the page](SECURITY.md)")
+    assert form.findall((ROOT / name).read_text(encoding="utf-8")) == []
