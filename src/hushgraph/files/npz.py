@@ -18,7 +18,7 @@ from hushgraph.files.npy import array_of
 from hushgraph.files.text import MOST_UNPACKED, UNPACKED_FREELY, all_bytes
 from hushgraph.graphs import MAX_NODES, Curves, EdgeTable, NodeNames, Outlines, affinities, column_of, label_kind
 
-FORMAT = 1  # of the graphs that `write_graph` writes; one of before 20 November 2026 does not state it
+FORMAT = 1  # of the graphs that `write_graph` writes; files from before 20 November 2026 do not state it
 _COVARIATES = "covariate_names", "covariates"
 _CURVES = "curve_points", "curve_starts", "curve_edges"
 _OUTLINES = "outline_corners", "outline_starts", "outline_nodes"

@@ -21,7 +21,7 @@ from hushgraph.privacy.map_file import map_rows, map_values, write_map
 from hushgraph.privacy.releases import Release
 
 SUMMARY = "summary"
-FORMAT = 1  # of the summary; one of before 20 November 2026 does not state it
+FORMAT = 1  # of the summary; those from before 20 November 2026 do not state it
 _COLUMNS = ("release", "created", "sigma", "typical_error_before", "typical_error", "file")
 
 
